@@ -3,12 +3,15 @@
 Most of its time goes into the C++ library's and MPI's headers, again for each source. Sources that are compiled alike are
 therefore looked at together, as one source that includes them. What may call different things the same stays apart or gets
 a namespace of its own, and what a compiler complains of is taken out. Where there is a finding the sources are looked at
-one by one, and what is said of them counts.
+one by one, and what is said of them counts. With --passed, sources in which nothing was found are not looked at again until
+they, a header that they read or the tool change.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
+import hashlib
 import json
 import os
 import re
@@ -28,11 +31,13 @@ TOGETHER = 24
 PLACES = ("-I", "-isystem")
 #: Macros that the system's headers ask for.
 FOR_HEADERS = ("NDEBUG", "MPICH_SKIP_MPICXX", "OMPI_SKIP_MPICXX")
+#: Flags that say nothing of what a source does, or that clang does not know.
+NOT_ASKED = ("-fPIC", "-fcx-limited-range")
 
 
 def without_text(code: str) -> str:
     """C++ without its comments, and without what stands between quotes."""
-    texts = r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\''
+    texts = r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![\da-fA-F])\'(?:\\.|[^\'\\\n])+\''
     return re.sub(texts, lambda match: '""' if '"' in match[0][:2] else " ", code, flags=re.DOTALL)
 
 
@@ -189,7 +194,7 @@ def sources_of(build: Path, only: Iterable[str]) -> list[Source]:
             elif word.startswith("-D"):
                 name, is_set, value = word[2:].partition("=")
                 macros[name] = value if is_set else "1"
-            elif word != "-fPIC" and not word.startswith("-W"):  # no warning of the compiler's own is asked for here
+            elif word not in NOT_ASKED and not word.startswith("-W"):  # no warning of the compiler is asked for
                 words.append(word)
         code = file.read_text()
         names: dict[tuple[str, str], bool] = {}
@@ -292,12 +297,54 @@ def look(folder: Path, part: Part) -> tuple[bool, str]:
     return all(good for good, _ in answers), "".join(said for _, said in answers)
 
 
-def check(build: Path, only: Sequence[str], workers: int) -> bool:
-    """Look at all sources, or at those whose path contains a word of `only`; print what is found."""
+@functools.cache
+def digest(file: Path) -> bytes:
+    """What is in a file, in a word."""
+    return hashlib.sha256(file.read_bytes()).digest()
+
+
+@functools.cache
+def tool() -> bytes:
+    """What looks at the sources: clang-tidy and this script."""
+    said = subprocess.run(["clang-tidy", "--version"], stdout=subprocess.PIPE, check=False).stdout
+    return said + digest(Path(__file__))
+
+
+def key_of(part: Part) -> str | None:
+    """One word for all that decides what is found in a part: the tool, how it is compiled, what it reads. None where a
+    compiler cannot say what it reads."""
+    one = len(part.sources) == 1
+    text = f'#include "{part.sources[0].file}"\n' if one else part.text()
+    command = [*part.words(), "-M", "-x", "c++", "-"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return None
+    read = set(shlex.split(done.stdout.replace("\\\n", " ").partition(":")[2])) - {"-", "/dev/stdin"}
+    checks = (NATIVE.parent / ".clang-tidy").read_bytes()
+    total = hashlib.sha256(tool() + checks + repr([part.words(), text]).encode())
+    for name in sorted(read):
+        total.update(name.encode() + digest(Path(name)))
+    return total.hexdigest()[:32]
+
+
+def check(build: Path, only: Sequence[str], workers: int, passed: Path | None = None, anew: bool = False) -> bool:
+    """Look at all sources, or at those whose path contains a word of `only`; print what is found. What was found clean is
+    noted in `passed`, and then not looked at again but `anew`."""
     parts = parts_of(sources_of(build, only))
+
+    def noted(folder: Path, part: Part) -> tuple[bool, str]:
+        key = key_of(part) if passed else None
+        note = passed / key if passed and key else None
+        if note and note.exists() and not anew:
+            return True, ""
+        good, said = look(folder, part)
+        if note and good:
+            note.touch()
+        return good, said
+
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(workers) as pool:
         clean = True
-        for good, said in pool.map(lambda part: look(Path(name).resolve(), part), parts):
+        for good, said in pool.map(lambda part: noted(Path(name).resolve(), part), parts):
             clean = clean and good
             print(said, end="", flush=True)
     return clean and bool(parts)
@@ -308,8 +355,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("build", type=Path, help="the build folder with compile_commands.json")
     parser.add_argument("only", nargs="*", help="part of a source's path: only these sources")
+    parser.add_argument(
+        "--passed", type=Path, help="a folder: what was found clean is noted there, and not looked at again"
+    )
+    parser.add_argument("--anew", action="store_true", help="look at all of it all the same")
     words = parser.parse_args()
-    return 0 if check(words.build.resolve(), words.only, len(os.sched_getaffinity(0))) else 1
+    workers = len(os.sched_getaffinity(0))
+    return 0 if check(words.build.resolve(), words.only, workers, words.passed, words.anew) else 1
 
 
 if __name__ == "__main__":

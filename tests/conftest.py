@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
 import re
 import shutil
 import signal
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from pathlib import Path
 
 import hypothesis
@@ -22,14 +23,24 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 PACKAGES = {
     "hpcc": "hpcc",
     "fio": "fio",
+    "iperf3": "iperf3",
+    "ucx_perftest": "ucx-utils",
+    "/usr/sbin/bonnie++": "bonnie++",
     "lmp": "lammps",
     "chromium": "chromium",
     "likwid-bench": "likwid",
     "mpicxx": "libopenmpi-dev",
+    "mpif90": "libopenmpi-dev",
     "mpirun": "openmpi-bin",
     "unshare": "util-linux",
     "mount": "mount",
+    "ip": "iproute2",
     "cmake": "cmake",
+    "ping": "iputils-ping",
+    "/usr/sbin/babeld": "babeld",
+    "nsenter": "util-linux",
+    "fsfreeze": "util-linux",
+    "mkfs.ext4": "e2fsprogs",
 }
 
 #: Folder -> the mark of its tests: each worker that runs one of `cluster` has a cluster of its own, `timing` runs alone.
@@ -43,13 +54,21 @@ CIRCUMSTANCE = re.compile(
 )
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--processor-time", type=int, default=0, help="show so many tests that took most processor time")
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    if most := config.getoption("--processor-time"):
+        from support.processor_time import ProcessorTime
+
+        config.pluginmanager.register(ProcessorTime(most))
     # A shell that starts the tests in the background ignores Ctrl-C for them, and what they start would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    # CI tries the same examples each time; a developer's run tries new ones.
-    hypothesis.settings.register_profile("ci", derandomize=True)
-    if os.environ.get("CI"):
-        hypothesis.settings.load_profile("ci")
+    # CI tries the same examples each time; a developer's run tries new ones. None is timed: the machine may be busy.
+    hypothesis.settings.register_profile("ci", derandomize=True, deadline=None)
+    hypothesis.settings.register_profile("here", deadline=None)
+    hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "here")
     config.addinivalue_line(
         "markers", "needs(*programs): skipped, with the command that enables it, where one is absent"
     )
@@ -60,8 +79,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         folder = item.path.relative_to(Path(__file__).parent).parts[0]
         if folder in MARKS:
             item.add_marker(MARKS[folder])
-        if item.get_closest_marker("cluster"):
-            item.add_marker(pytest.mark.xdist_group("cluster"))
+        elif found := {mark.name for mark in item.iter_markers()} & set(MARKS.values()):
+            _speaks_of(item.path, found)
+
+
+@functools.cache
+def _text(path: Path) -> str:
+    return path.read_text()
+
+
+def _speaks_of(path: Path, marks: Iterable[str]) -> None:
+    """scripts/test gives pytest the files of a marked group alone: the mark stands in each."""
+    for mark in marks:
+        if not re.search(rf"mark\.{mark}\b", _text(path)):
+            raise pytest.UsageError(
+                f"{path}: has tests marked {mark}, but not by mark.{mark}, as scripts/test finds it"
+            )
 
 
 def _left_out(report: pytest.TestReport | pytest.CollectReport) -> None:

@@ -17,6 +17,23 @@ struct Error : std::runtime_error {
 Error usage(const std::string& what, const std::string& hint = "");
 Error cannot(const std::string& what, const std::string& hint = "");
 
+/// How work ended that all ranks of a job are to hear of.
+struct Caught {
+  int code = kOk;
+  std::string text;
+};
+
+/// Runs `work`: an Error becomes what it says.
+template <class Work>
+Caught caught(Work&& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return {error.code, error.what()};
+  }
+  return {};
+}
+
 /// What main does in a program of one process: the exit code of `run`, or that of an exception, which is one line on
 /// standard error. `tells`: whether this process tells of an Error, which every rank of a job has alike. Programs of
 /// MPI ranks have mpi_main (job.hpp).

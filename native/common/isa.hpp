@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "error.hpp"
@@ -35,12 +36,18 @@ std::vector<std::string> machine_isas();
 /// runnable. Throws a usage error for an unknown name, "could not measure" for one that cannot run here.
 std::string choose_isa(const std::string& asked, const std::vector<std::string>& built);
 
-/// A program's own loops for one instruction set.
+/// A program's own loops for one instruction set: a function gives them, since some ask the machine first.
 template <class Isa>
 struct BuiltIsa {
   const char* name;
   const Isa& (*loops)();
 };
+
+/// The function for loops that ask nothing.
+template <const auto& kIsa>
+const std::remove_cvref_t<decltype(kIsa)>& isa_given() {
+  return kIsa;
+}
 
 /// The names of a program's table, widest first.
 template <class Isa, std::size_t kCount>

@@ -2,16 +2,21 @@
 #pragma once
 
 #include <mpi.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "affinity.hpp"
+#include "deal.hpp"
 #include "error.hpp"
 
 namespace shakedown {
@@ -45,15 +50,8 @@ inline void agree(MPI_Comm comm, int code, const std::string& text) {
 /// Run `work` on every rank; where it fails on one, all throw that error.
 template <class Work>
 void together(MPI_Comm comm, Work&& work) {
-  int code = kOk;
-  std::string text;
-  try {
-    work();
-  } catch (const Error& error) {
-    code = error.code;
-    text = error.what();
-  }
-  agree(comm, code, text);
+  const Caught found = caught(work);
+  agree(comm, found.code, found.text);
 }
 
 /// Every rank's list, in the order of ranks.
@@ -90,6 +88,59 @@ inline std::vector<std::string> gather_words(MPI_Comm comm, const std::string& m
   return words;
 }
 
+/// The CPUs of this rank's threads, dealt among the ranks of its host: `list` is what --cpus said. Every rank of `all`
+/// calls it, and all throw alike.
+inline std::vector<int> dealt_cpus(MPI_Comm all, MPI_Comm host, const std::string& list, int threads,
+                                   bool progress_thread, bool oversubscribe) {
+  std::vector<int> mask;
+  together(all, [&] { mask = compact_order(cpu_places(allowed_cpus())); });
+  const auto masks = gather_lists(host, mask);
+  int rank = 0;
+  MPI_Comm_rank(host, &rank);
+  std::vector<int> mine;
+  together(all, [&] {
+    const auto named = list.empty() ? std::vector<int>() : parse_cpu_list(list);
+    for (const int cpu : named) {
+      if (std::find(mask.begin(), mask.end(), cpu) == mask.end()) {
+        throw usage("--cpus: CPU " + std::to_string(cpu) + " may not be used", "usable: " + format_cpu_list(mask));
+      }
+    }
+    mine = deal(masks, named, threads, progress_thread, oversubscribe)[static_cast<std::size_t>(rank)];
+  });
+  return mine;
+}
+
+/// Whether a launcher started this process as a rank: each leaves variables of its own (Open MPI, PMIx, PMI, MVAPICH,
+/// Slurm, Flux, PALS, ALPS).
+inline bool launched(const char* const* environment) {
+  static constexpr std::array<std::string_view, 9> kMarks = {
+      "OMPI_COMM_WORLD_", "PMIX_RANK=", "PMIX_NAMESPACE=", "PMI_",     "MV2_COMM_",
+      "SLURM_PROCID=",    "FLUX_TASK_", "PALS_RANKID",     "ALPS_APP_"};
+  for (; *environment != nullptr; ++environment) {
+    const std::string_view variable = *environment;
+    if (std::any_of(kMarks.begin(), kMarks.end(), [&](auto mark) { return variable.starts_with(mark); })) return true;
+  }
+  return false;
+}
+
+/// Before MPI_Init, what an MPI need not load. The user's own variables stay. Once, since tests have ranks that are
+/// threads, and variables are no matter for two threads.
+inline void spare_mpi_devices() {
+  static const bool done = [] {
+    // An MPI's hwloc asks every OpenCL and display driver for its devices, and a compiler of 60 MB may come with that.
+    setenv("HWLOC_COMPONENTS", "-opencl,-gl", 0);
+    if (launched(environ)) return true;
+    // One rank alone sends nothing over a network and has no neighbours: Open MPI opens every network that it knows (4
+    // MB and 0.05 s), and hwloc loads its plugins with the libraries of X11 and XML (3 MB).
+    setenv("HWLOC_PLUGINS_PATH", "/dev/null", 0);
+    setenv("OMPI_MCA_pml", "^cm,ucx", 0);
+    setenv("OMPI_MCA_osc", "^ucx", 0);
+    setenv("OMPI_MCA_btl", "^ofi,openib,portals4,smcuda,tcp,uct,ugni,usnic", 0);
+    return true;
+  }();
+  static_cast<void>(done);
+}
+
 /// What main does in a program of MPI ranks. `read` reads the command line before MPI is there, so that --help needs no
 /// mpirun; then `run` gives the exit code. An Error is every rank's alike, and rank 0 says it; any other exception is
 /// one rank's, for which the others would wait. `level` is what the program needs of MPI's threads.
@@ -102,8 +153,7 @@ int mpi_main(const char* program, int& argc, char**& argv, int level, Read&& rea
     refused = error;
   }
   int offered = MPI_THREAD_SINGLE;
-  // An MPI's hwloc asks every OpenCL and display driver for its devices, and a compiler of 60 MB may come with that.
-  setenv("HWLOC_COMPONENTS", "-opencl,-gl", 0);
+  spare_mpi_devices();
   MPI_Init_thread(&argc, &argv, level, &offered);
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -325,6 +325,7 @@ constexpr gpu::HostKernel kernel(const char* name) {
 #define GPU_UNROLL(count)
 
 inline void __syncthreads() { gpu::emulate::block().sync(); }
+inline void __syncwarp() { gpu::emulate::block().sync_warp(); }
 template <class T>
 T __shfl_sync(unsigned, T value, int from) {
   return gpu::emulate::block().shuffle(value, static_cast<unsigned>(from));

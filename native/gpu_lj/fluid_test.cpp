@@ -9,6 +9,7 @@
 #include "lj/testing.hpp"
 #include "tasks.hpp"
 #include "testing/check.hpp"
+#include "testing/sanitized.hpp"
 
 namespace shakedown::gpu_lj {
 namespace {
@@ -22,15 +23,8 @@ using lj::Start;
 using lj::State;
 using lj::Thermo;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::size_t kLarge = 400;  // barriers take ten to fifty times as long
-constexpr int kSteps = 4;
-constexpr bool kSanitized = true;
-#else
-constexpr std::size_t kLarge = 700;
-constexpr int kSteps = 20;
-constexpr bool kSanitized = false;
-#endif
+constexpr std::size_t kLarge = kSanitized ? 400 : 700;
+constexpr int kSteps = kSanitized ? 4 : 20;
 
 gpu::Device& device() {
   static const auto devices = [] {

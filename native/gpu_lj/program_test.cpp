@@ -9,7 +9,7 @@ using shakedown::Ran;
 
 const std::string kProgram = FOLDER "/gpu_lj ";
 const std::string kSmall =
-    "--particles 400 --samples 2 --steps 4 --equilibrate 4 --skin 0.3 --lanes 1 --start random --cutoff 2.5 ";
+    "--particles 200 --samples 2 --steps 4 --equilibrate 4 --skin 0.3 --lanes 1 --start random --cutoff 2 ";
 
 Ran host(const std::string& arguments) { return shakedown::run_command(kProgram + "--backend host " + arguments); }
 Ran fake(const std::string& words, const std::string& arguments = kSmall) {
@@ -18,7 +18,7 @@ Ran fake(const std::string& words, const std::string& arguments = kSmall) {
 
 void states(Checks& checks) {
   auto refusals = shakedown::gpu::driver_states(3);
-  refusals.push_back({"room 1000", "400 particles need", "ask for fewer --particles"});
+  refusals.push_back({"room 1000", "200 particles need", "ask for fewer --particles"});
   shakedown::gpu::refused_alike(checks, refusals, "", [](const std::string& words) { return fake(words); });
   shakedown::gpu::without_driver(checks, kProgram);
 }
@@ -33,7 +33,7 @@ void others_go_on(Checks& checks) {
   checks.equal(held.code, 3, "one of two is held by another process");
   checks.equal(held.count("\"event\":\"case\""), 1, "the other is measured: " + held.text);
   checks.equal(held.count("\"code\":\"gpu-busy\""), 1, "and the state is told");
-  const Ran large = fake("room 1000000", kSmall + "--particles 20000,400,10000");
+  const Ran large = fake("room 1000000", kSmall + "--particles 20000,200,10000");
   checks.equal(large.code, 3, "sizes that do not fit: " + large.text);
   checks.equal(large.count("\"event\":\"case\""), 1, "the other is measured");
   checks.equal(large.count("\"code\":\"gpu-out-of-memory\""), 2, "and each is told");
@@ -43,14 +43,14 @@ void measured(Checks& checks) {
   for (const Ran& ran : {host(kSmall), fake("", kSmall)}) {
     checks.equal(ran.code, 0, ran.text);
     checks.equal(ran.count("\"kernel\":\"lj\""), 1, "one case");
-    checks.that(ran.says("\"particle_steps\":1600"), "particle steps: " + ran.text);
-    checks.that(ran.says("\"n\":400,\"precision\":\"mixed\",\"density\":0.382,\"cutoff\":2.5,\"device\":"), ran.text);
+    checks.that(ran.says("\"particle_steps\":800"), "particle steps: " + ran.text);
+    checks.that(ran.says("\"n\":200,\"precision\":\"mixed\",\"density\":0.382,\"cutoff\":2,\"device\":"), ran.text);
     checks.that(ran.says("\"ok\":true"), "to the end");
   }
   const Ran both = host(kSmall + "--precision mixed,fp64 --list-room 5 --start fcc --lanes 4 --write /dev/null");
   checks.equal(both.code, 0, "both precisions, lists that must grow: " + both.text);
   checks.equal(both.count("\"lists_made_longer\":1,"), 2, "which is told");
-  const Ran found = host("--particles 400 --samples 1 --equilibrate 2 --steps 2 --cutoff 2");
+  const Ran found = host("--particles 200 --samples 1 --equilibrate 2 --steps 2 --cutoff 2");
   checks.equal(found.code, 0, "lanes and skin found in trials: " + found.text);
   checks.that(host(kSmall + "--backend host:2 --devices 1").says("\"index\":1"), "a device of its choice");
 }

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "gpu_nbody.hpp"
+#include "testing/sanitized.hpp"
 
 namespace shakedown::gpu_nbody {
 namespace {
@@ -46,6 +47,7 @@ bool same(const std::vector<double>& one, const std::vector<double>& other) {
 void repeatable(Checks& checks, gpu::Device& device) {
   const Bodies bodies = nbody::plummer(1200, 3);
   for (const Precision precision : kBoth) {
+    if (kSanitized && precision == Precision::single) continue;  // it compares numbers
     Bodies first;
     const std::string own = precision == Precision::single ? "r8u2" : "r2u4";
     for (const std::string& shape : {own, std::string("r4u4"), std::string("r4u4")}) {
@@ -53,7 +55,7 @@ void repeatable(Checks& checks, gpu::Device& device) {
       checks.equal(backend->shape(), shape + ", 3 parts", "1200 bodies are three tiles");
       backend->load(bodies);
       backend->evaluate();
-      backend->advance(3);
+      backend->advance(kSanitized ? 1 : 3);
       Bodies after;
       backend->store(after);
       if (first.count() == 0) {

@@ -7,6 +7,7 @@
 #include "gang.hpp"
 #include "hpl/testing/reference.hpp"
 #include "testing/check.hpp"
+#include "testing/sanitized.hpp"
 
 namespace {
 
@@ -203,7 +204,8 @@ int main() {
   for (const auto broadcast : kAll) {
     for (const int size : {1, 2, 3, 4, 5, 8}) {
       for (const auto& [doubles, segment] : {std::pair<Index, Index>{1, 1}, {2, 100}, {97, 10}, {64, 8}}) {
-        for (const std::size_t eager : {std::size_t{0}, std::size_t{100}, std::size_t{1} << 20}) {
+        for (const std::size_t eager : {std::size_t{0}, std::size_t{1} << 20, std::size_t{100}}) {
+          if (kSanitized && (eager == 100 || size == 4)) continue;
           panels_arrive(checks, broadcast, size, doubles, segment, eager);
         }
       }

@@ -26,13 +26,6 @@ struct World {
 /// rank has fewer CPUs than threads, and that was not allowed.
 World join(const Options& options);
 
-/// The CPUs of each rank of one host, thread by thread; `masks` are what the kernel lets each use, in the order in
-/// which they are taken, `list` (may be empty) what is dealt instead. Ranks that were bound apart keep their own; those
-/// with the same mask share it evenly. `threads` of 0: one for each core. Throws where masks overlap in part, or
-/// threads outnumber CPUs and `oversubscribe` is false.
-std::vector<std::vector<int>> deal(const std::vector<std::vector<int>>& masks, const std::vector<int>& list,
-                                   int threads, bool progress_thread, bool oversubscribe);
-
 /// This rank in the grid of a configuration, over the group; row -1 for ranks that are left over.
 Grid make_grid(const World& world, const Config& config);
 void free_grid(Grid& grid);

@@ -11,6 +11,7 @@ namespace {
 
 using namespace shakedown::hpl;
 using shakedown::Checks;
+using shakedown::deal;
 using shakedown::Error;
 using Masks = std::vector<std::vector<int>>;
 
@@ -111,10 +112,27 @@ void grids(Checks& checks) {
   }
 }
 
+void launchers(Checks& checks) {
+  const auto is_launched = [](std::vector<const char*> variables) {
+    variables.push_back(nullptr);
+    return shakedown::launched(variables.data());
+  };
+  for (const char* mark :
+       {"OMPI_COMM_WORLD_SIZE=4", "PMIX_RANK=0", "PMIX_NAMESPACE=x", "PMI_FD=3", "PMI_RANK=1", "MV2_COMM_WORLD_RANK=0",
+        "SLURM_PROCID=2", "FLUX_TASK_RANK=0", "PALS_RANKID=0", "ALPS_APP_PE=0"}) {
+    checks.that(is_launched({"HOME=/root", mark}), std::string("a rank of a launcher: ") + mark);
+  }
+  checks.that(!is_launched({}), "no variable, no launcher");
+  for (const char* other : {"OMPI_MCA_btl=self", "SLURM_JOB_ID=7", "PMIX_MCA_gds=hash", "XPMI_RANK=1"}) {
+    checks.that(!is_launched({other}), std::string("says nothing of ranks: ") + other);
+  }
+}
+
 }  // namespace
 
 int main() {
   Checks checks;
+  launchers(checks);
   dealt(checks);
   progress_threads(checks);
   automatic(checks);

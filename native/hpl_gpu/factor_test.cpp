@@ -11,11 +11,13 @@
 #include "hpl/testing/run.hpp"
 #include "testing.hpp"
 #include "testing/check.hpp"
+#include "testing/sanitized.hpp"
 
 namespace {
 
 using namespace shakedown::hpl_gpu;
 using shakedown::Checks;
+using shakedown::kSanitized;
 using shakedown::hpl::testing::Dice;
 namespace gpu = shakedown::gpu;
 namespace hpl = shakedown::hpl;
@@ -142,7 +144,7 @@ void damage(Checks& checks) {
   };
   const double nan = std::nan(""), infinity = HUGE_VAL;
   for (const auto& [p, q] : {std::pair{1, 1}, {2, 1}, {2, 2}}) {
-    if (kSlow && p * q < 4) continue;
+    if (kSanitized && p * q < 4) continue;
     for (const auto& [name, prepare] :
          {std::pair<std::string, std::function<void(Store&, const Geometry&)>>{"an entry changed", entry(0.123)},
           {"an entry NaN", entry(nan)},
@@ -150,7 +152,7 @@ void damage(Checks& checks) {
           {"a column NaN", column(nan)},
           {"a column of zeros", column(0)}}) {
       for (const Index n : {1, 40}) {
-        if (kSlow && n == 1) continue;
+        if (kSanitized && n == 1) continue;
         Run run;
         run.setup.base.n = n;
         run.setup.base.nb = std::min<Index>(n, 8);
@@ -190,11 +192,12 @@ int main(int argc, char**) {
   alarm(kHang_s);
   Checks checks;
   const bool many = argc > 1;  // by hand
-  constexpr int kAlone = kSlow ? 12 : 40, kRounds = kSlow ? 1 : 3;
+  constexpr int kAlone = kSlow ? 6 : kSanitized ? 12 : 40;
+  constexpr int kRounds = kSanitized ? 1 : 3;
   accounts(checks);
   testing::random_runs(many ? 400 : kAlone, many ? 40 : kRounds, random_run,
                        [&](const Run& run) { right(checks, run); });
-  if (!kSlow) as_the_processor(checks);  // it compares numbers
+  if (!kSanitized) as_the_processor(checks);  // it compares numbers
   damage(checks);
   return checks.end();
 }

@@ -21,6 +21,7 @@
 #include "hpl_gpu.hpp"
 #include "testing/driver_states.hpp"
 #include "testing/host_module.hpp"
+#include "testing/sanitized.hpp"
 
 namespace shakedown::hpl_gpu::testing {
 
@@ -88,10 +89,10 @@ inline std::size_t random_eager_bytes(hpl::testing::Dice& dice) {
 template <class RandomRun, class Right>
 void random_runs(int alone, int on_each_grid, const RandomRun& random_run, const Right& right) {
   hpl::testing::Dice dice(100);
-  for (int round = 0; round < alone; ++round) right(random_run(dice, kSlow ? 120 : 230));
+  for (int round = 0; round < alone; ++round) right(random_run(dice, kSanitized ? 120 : 230));
   for (int round = 0; round < on_each_grid; ++round) {
     for (const auto& [p, q] : kGrids) {
-      auto run = random_run(dice, kSlow ? 100 : 150);
+      auto run = random_run(dice, kSanitized ? 100 : 150);
       run.setup.base.p = p;
       run.setup.base.q = q;
       run.setup.base.column_major = dice.below(2) == 1;

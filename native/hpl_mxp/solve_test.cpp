@@ -9,11 +9,13 @@
 #include "hpl_gpu/testing.hpp"
 #include "refine.hpp"
 #include "testing/check.hpp"
+#include "testing/sanitized.hpp"
 
 namespace {
 
 using namespace shakedown::hpl_mxp;
 using shakedown::Checks;
+using shakedown::kSanitized;
 using shakedown::hpl::testing::Dice;
 namespace gpu = shakedown::gpu;
 namespace hpl = shakedown::hpl;
@@ -155,7 +157,7 @@ void damage(Checks& checks) {
     };
   };
   for (const auto& [p, q] : {std::pair{1, 1}, {2, 1}, {2, 2}}) {
-    if (kSlow && p * q < 4) continue;
+    if (kSanitized && p * q < 4) continue;
     for (const auto& [name, prepare] : {std::pair<std::string, std::function<void(Store&, const Geometry&)>>{
                                             "an entry NaN", put(std::nanf(""), false)},
                                         {"an entry infinite", put(HUGE_VALF, false)},
@@ -192,7 +194,7 @@ void wrong_factors(Checks& checks) {
     };
   };
   for (const auto& [p, q] : {std::pair{1, 1}, {2, 2}}) {
-    if (kSlow && p * q > 1) continue;
+    if (kSanitized && p * q > 1) continue;
     Run run = grid_of(p, q, 80);
     const auto plain = solve(run).front().result.residuals.size();
     run.prepare = times(1.02F, 7);
@@ -224,7 +226,8 @@ int main(int argc, char**) {
   alarm(kHang_s);
   Checks checks;
   const bool many = argc > 1;  // by hand
-  constexpr int kAlone = kSlow ? 3 : 30, kRounds = kSlow ? 1 : 2;
+  constexpr int kAlone = kSlow ? 3 : kSanitized ? 8 : 30;
+  constexpr int kRounds = kSanitized ? 1 : 2;
   scales(checks);
   testing::random_runs(many ? 400 : kAlone, many ? 40 : kRounds, random_run,
                        [&](const Run& run) { right(checks, run); });

@@ -9,25 +9,20 @@ const Isa& sve_isa();  // a function: the length of its registers is asked of th
 
 namespace {
 
-template <const Isa& kIsa>
-const Isa& loops() {
-  return kIsa;
-}
-
 constexpr BuiltIsa<Isa> kBuilt[] = {
 #ifdef SHAKEDOWN_HAS_AVX512
-    {"avx512", loops<kAvx512>},
+    {"avx512", isa_given<kAvx512>},
 #endif
 #ifdef SHAKEDOWN_HAS_AVX2
-    {"avx2", loops<kAvx2>},
+    {"avx2", isa_given<kAvx2>},
 #endif
 #ifdef SHAKEDOWN_HAS_SVE
     {"sve", sve_isa},
 #endif
 #ifdef SHAKEDOWN_HAS_NEON
-    {"neon", loops<kNeon>},
+    {"neon", isa_given<kNeon>},
 #endif
-    {"plain", loops<kPlain>},
+    {"plain", isa_given<kPlain>},
 };
 
 }  // namespace

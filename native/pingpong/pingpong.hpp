@@ -12,6 +12,8 @@
 #include "common/emit.hpp"
 #include "common/job.hpp"
 #include "common/memory.hpp"
+#include "common/rest.hpp"
+#include "common/watch.hpp"
 #include "kernels.hpp"
 #include "rounds.hpp"
 
@@ -67,18 +69,6 @@ struct World {
 /// Pin every rank and gather where all of them are. Throws on every rank alike: a usage error for fewer than two ranks,
 /// "could not measure" where two would share a CPU and that was not allowed.
 World join(const Options& options);
-
-/// Wait asleep: a rank that waits leaves its core and the memory to those that are measured.
-void rest(MPI_Request& request);
-
-// ------------------------------------------------------------------------------------------ dead pairs: watch.cpp
-
-/// From now on the process has `seconds` to call `unwatch`; else it prints `line` to standard output and `says` to
-/// standard error and leaves with the exit code of a failed check, so that MPI's launcher ends the job. A rank that
-/// waits in MPI for one that does not answer can do no more than that. One watch at a time; nothing at all is done for
-/// 0 seconds.
-void watch(double seconds, const std::string& line, const std::string& says);
-void unwatch();
 
 // ----------------------------------------------------------------------------------------------- one pair: pair.cpp
 

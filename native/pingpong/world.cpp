@@ -1,5 +1,4 @@
 // The job: who is where, pinned to which CPU.
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,8 +10,6 @@
 
 namespace shakedown::pingpong {
 namespace {
-
-constexpr long kNapNs = 200'000;
 
 /// Pin this rank; the ranks of its host choose together.
 void pin(MPI_Comm world, const Options& options) {
@@ -65,15 +62,6 @@ void refuse_shared_cpus(const std::vector<Rank>& ranks) {
 }
 
 }  // namespace
-
-void rest(MPI_Request& request) {
-  for (int done = 0;;) {
-    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-    if (done != 0) return;
-    const timespec nap{0, kNapNs};
-    nanosleep(&nap, nullptr);
-  }
-}
 
 World join(const Options& options) {
   World world;

@@ -8,11 +8,12 @@
 
 namespace shakedown {
 
-/// The program with these arguments ends with this exit code and prints this part.
-inline void expect(Checks& checks, const std::string& arguments, int code, const std::string& part) {
+/// The program with these arguments ends with this exit code and prints each of these parts.
+template <typename... Parts>
+void expect(Checks& checks, const std::string& arguments, int code, const Parts&... parts) {
   const Ran ran = run_command(std::string(PROGRAM) + " " + arguments);
   checks.equal(ran.code, code, arguments + ": exit code");
-  checks.that(ran.says(part), arguments + ": prints '" + part + "': " + ran.text);
+  (checks.that(ran.says(parts), arguments + ": prints '" + parts + "': " + ran.text), ...);
 }
 
 }  // namespace shakedown

@@ -3,14 +3,17 @@
 //
 // FAKE_CUDA is words with numbers: devices 2, driver 12040, init 100, count 0, mode 3, retain 46 (which every device
 // answers; retain_of 1 limits it to that one), load 222, room 1048576 (bytes that a device has), peers 0, architecture
-// 75, lost_after 5 (the device `of` 1 answers everything with `code` 999 after so many launches), name MIG.
+// 75, lost_after 5 (the device `of` 1 answers everything with `code` 999 after so many launches), name MIG. All work is
+// done when a call returns, but what another library of the tests holds in a stream.
 #include <dlfcn.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -33,9 +36,24 @@ long setting(const std::string& key, long otherwise) {
   return otherwise;
 }
 
+using Clock = std::chrono::steady_clock;
+
+/// An event that was recorded behind work that is not done has not happened.
+struct Event {
+  Clock::time_point at;
+  bool pending = false;
+};
+/// What other libraries of the tests have put into a stream and not done (fake_cuda_hold).
+struct Held {
+  int parts = 0;
+  std::set<Event*> behind;
+};
+
 /// Of all threads: ranks of a test can be threads, each with a device.
 struct State {
   std::mutex lock;
+  std::condition_variable changed;
+  std::map<Handle, Held> streams;
   std::map<int, long> launches;
   std::map<void*, std::pair<int, std::size_t>> held;  // device and bytes
   std::map<int, std::size_t> used;
@@ -60,7 +78,11 @@ char contexts[16];  // a device's context is its place in here
 
 std::size_t room() { return static_cast<std::size_t>(setting("room", 1L << 32)); }
 
-using Clock = std::chrono::steady_clock;
+/// Waits until a stream has nothing that is not done.
+void wait_for(Handle stream) {
+  std::unique_lock hold(state().lock);
+  state().changed.wait(hold, [&] { return state().streams[stream].parts == 0; });
+}
 
 }  // namespace
 
@@ -159,19 +181,63 @@ int cuMemsetD8Async(void* to, unsigned char byte, std::size_t bytes, Handle) {
 }
 int cuCtxGetStreamPriorityRange(int* least, int* most) { return *least = 0, *most = -5, 0; }
 int cuStreamCreateWithPriority(Handle* stream, unsigned, int) { return *stream = std::malloc(1), health(); }
-int cuStreamDestroy_v2(Handle stream) { return std::free(stream), 0; }
-int cuStreamSynchronize(Handle) { return health(); }
+int cuStreamDestroy_v2(Handle stream) {
+  const std::lock_guard hold(state().lock);
+  state().streams.erase(stream);
+  return std::free(stream), 0;
+}
+int cuStreamSynchronize(Handle stream) { return wait_for(stream), health(); }
 int cuStreamWaitEvent(Handle, Handle, unsigned) { return health(); }
-int cuEventCreate(Handle* event, unsigned) { return *event = new Clock::time_point, health(); }
-int cuEventDestroy_v2(Handle event) { return delete static_cast<Clock::time_point*>(event), 0; }
-int cuEventRecord(Handle event, Handle) { return *static_cast<Clock::time_point*>(event) = Clock::now(), health(); }
-int cuEventQuery(Handle) { return health(); }
-int cuEventSynchronize(Handle) { return health(); }
-int cuEventElapsedTime(float* milliseconds, Handle begin, Handle end) {
-  const auto taken = *static_cast<Clock::time_point*>(end) - *static_cast<Clock::time_point*>(begin);
-  *milliseconds = std::chrono::duration<float, std::milli>(taken).count();
+int cuEventCreate(Handle* event, unsigned) { return *event = new Event, health(); }
+int cuEventDestroy_v2(Handle event) {
+  const std::lock_guard hold(state().lock);
+  for (auto& [stream, held] : state().streams) held.behind.erase(static_cast<Event*>(event));
+  return delete static_cast<Event*>(event), 0;
+}
+int cuEventRecord(Handle event, Handle stream) {
+  if (const int gone = health()) return gone;
+  auto& recorded = *static_cast<Event*>(event);
+  const std::lock_guard hold(state().lock);
+  Held& held = state().streams[stream];
+  recorded = {Clock::now(), held.parts > 0};
+  if (recorded.pending) held.behind.insert(&recorded);
+  return 0;
+}
+int cuEventQuery(Handle event) {
+  if (const int gone = health()) return gone;
+  const std::lock_guard hold(state().lock);
+  return static_cast<Event*>(event)->pending ? 600 : 0;
+}
+int cuEventSynchronize(Handle event) {
+  std::unique_lock hold(state().lock);
+  state().changed.wait(hold, [&] { return !static_cast<Event*>(event)->pending; });
+  hold.unlock();
   return health();
 }
+int cuEventElapsedTime(float* milliseconds, Handle begin, Handle end) {
+  {
+    const std::lock_guard hold(state().lock);
+    const auto taken = static_cast<Event*>(end)->at - static_cast<Event*>(begin)->at;
+    *milliseconds = std::chrono::duration<float, std::milli>(taken).count();
+  }
+  return health();
+}
+
+/// For the other libraries of the tests: work of theirs lies in a stream, and is done.
+void fake_cuda_hold(Handle stream) {
+  const std::lock_guard hold(state().lock);
+  ++state().streams[stream].parts;
+}
+void fake_cuda_release(Handle stream) {
+  const std::lock_guard hold(state().lock);
+  Held& held = state().streams[stream];
+  if (held.parts == 0 || --held.parts > 0) return;
+  for (Event* event : held.behind) *event = {Clock::now(), false};
+  held.behind.clear();
+  state().changed.notify_all();
+}
+int fake_cuda_current() { return current; }
+
 int cuModuleLoadData(Handle* module, const void*) {
   *module = &state();
   return static_cast<int>(setting("load", 0));

@@ -29,9 +29,16 @@ SCRIPTS: dict[str, str | None] = {
     "agreement": None,
     "coverage": None,
     "forecast": None,
+    "groups": None,
+    "injected": None,
     "lag": None,
+    "placement": None,
+    "radio_engine": None,
+    "radio_serve": None,
+    "scaling_laws": None,
     "tune": None,
     "tune_claims": None,
+    "waste": None,
 }
 
 

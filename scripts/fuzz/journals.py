@@ -34,6 +34,7 @@ _LONG = (
 def readers() -> Iterator[Reader]:
     """All of them."""
     yield from _journals()
+    yield from _placement()
     yield from _states()
     yield from _energy()
     yield from _parquet()
@@ -108,10 +109,53 @@ def _journals() -> Iterator[Reader]:
     yield Reader("journal of the tuner", (_line(trial) * 2,), _at(tuning.TRIALS, tuned), share=0.3)
 
 
+def _placement() -> Iterator[Reader]:
+    from shakedown.placement import launch, records
+    from shakedown.placement.diagnosis import diagnose
+    from shakedown.placement.price import AS_LAUNCHED, Launched, factors
+
+    thread = records.Thread(
+        pid=1, tid=1, mask=(0, 1), cpus={0: 5, 1: 2}, moves=2, run_s=0.5, wait_s=0.4, slices=9, migrations=1
+    )
+    rank = records.Rank(
+        schema=1,
+        rank=0,
+        size=2,
+        local_rank=0,
+        launcher="Open MPI",
+        host="h",
+        launched_mask=(0, 1),
+        reachable=(0, 1),
+        places=((0, 0, 0, 0, 0), (1, 1, 0, 1, 1)),
+        begin_unix_ns=1,
+        wall_s=1.0,
+        finished=True,
+        samples=50,
+        threads=(thread,),
+        pages=records.Pages(nodes={0: 20, 1: 20}, asked=64),
+    )
+    launched = Launched(arrangement="compact", round=1, seconds=1.5)
+
+    def watched(folder: Path) -> None:
+        left = records.read(folder)
+        if left.ranks:
+            diagnose(left.ranks, left.damaged)
+
+    def priced(folder: Path) -> None:
+        (folder / AS_LAUNCHED / "1").mkdir(parents=True)
+        factors(launch.read(folder).launches, 600.0)
+
+    yield Reader("record of a rank's watcher", (_line(rank),), _at("rank-0.json", watched), share=0.5)
+    yield Reader("launch of a placement", (_line(launched),), _at("compact/1/launch.json", priced), share=0.3)
+
+
 def _states() -> Iterator[Reader]:
     from shakedown.metering import raw_files
     from shakedown.operate.health import kernellines, state
     from shakedown.operate.health.records import KeptState
+    from shakedown.radio.emulate import files as emulated
+    from shakedown.radio.emulate import page
+    from shakedown.radio.emulate.scenario import Scenario
     from shakedown.rehearsal_cluster import settings
     from shakedown.results import run_directory
     from shakedown.run import fallback_store
@@ -130,6 +174,18 @@ def _states() -> Iterator[Reader]:
     def unsaved(folder: Path) -> None:
         fallback_store.note_in(folder)
 
+    def emulation(folder: Path) -> None:
+        emulated.save(folder, emulated.Description(version="1", scenario=Scenario()))
+        kept = page.read(folder)
+        assert all(page.sentences(kept)) and all(page.figures(kept.updates))
+
+    counts = dict.fromkeys(("frames", *page.FATES), 3)
+    update = {"time_s": 0.5, "late_s": 0.01, "moved": 3, "links": 2, "skipped": 0, "pairs": 1, "parts": 2, "largest": 2}
+    updates = b"".join(_line({**update, **counts, "time_s": 0.5 * at}) for at in range(4))
+    ends = {**counts, "late_median_s": 1e-5, "late_99_percent_s": 1e-4}
+    yield Reader("updates of an emulation", (updates,), _at(emulated.UPDATES, emulation), share=0.3)
+    events = _line({"event": "facts", "facts": {"nodes_s": 0.1}}) + _line({"event": "facts", "facts": {"counts": ends}})
+    yield Reader("events of an emulation", (events,), _at(emulated.EVENTS, emulation), share=0.3)
     cluster = settings.Description(version="1", settings=settings.Settings(), layout="user")
     kept = KeptState(host="n1", boot="b", checks={"memory": {"total": 1}})
     header = raw_files.Header(target="t", meter="m", channels=(), interval_s=1.0, opened_ns=1)

@@ -14,6 +14,7 @@ from typing import Any
 
 import devices
 import journals
+import radio_wire
 from seeds import RECORDINGS, ROOT, SOURCE, Reader, files
 
 
@@ -29,6 +30,8 @@ def readers() -> tuple[Reader, ...]:
         *_machines(),
         *devices.readers(),
         *journals.readers(),
+        *radio_wire.readers(),
+        *_radios(),
     )
 
 
@@ -63,6 +66,8 @@ def _logs() -> Iterator[Reader]:
         "stream": "stream-2c",
         "hpl": "hpl-2-ranks",
         "pingpong": "pingpong-openmpi-4",
+        "collectives": "collectives-openmpi-5",
+        "onesided": "onesided-openmpi-4",
         "burnin": "burnin-two-cores",
     }
     for name in workloads.names():
@@ -95,6 +100,7 @@ def _texts() -> Iterator[Reader]:
     from shakedown.operate.health import calling
     from shakedown.operate.health import plan as health
     from shakedown.prediction import setup
+    from shakedown.radio.emulate import scenario
     from shakedown.tuning import space
     from shakedown.workloads.common import hpl_dat
 
@@ -114,6 +120,7 @@ def _texts() -> Iterator[Reader]:
     yield Reader("prediction setup", files("prediction/clusters/*.toml", below=SOURCE),
                  lambda path: setup.parse(_text(path), "s.toml"))  # fmt: skip
     yield Reader("tariff", (_TARIFF,), tariff.load, ".toml")
+    yield Reader("scenario of emulated radios", _documented("radio-emulation"), scenario.read, ".toml")
     yield Reader("space of the tuner", (b"nb = [128, 192]\np = [1, 2]\nn = 1000\n",), space.read, ".toml")
     yield Reader("health plan", _documented("health"),
                  lambda path: health.parse(_text(path), "h.toml", "n1", calling.names()), share=0.5)  # fmt: skip
@@ -210,6 +217,13 @@ def _power() -> Iterator[Reader]:
         get("simulated").open(Target(meter="simulated", address=str(path)), LocalHost()).close()
 
     yield Reader("simulation", (simulation,), open_simulation, share=0.3)
+
+
+def _radios() -> Iterator[Reader]:
+    from shakedown.radio import buildings, radios
+
+    yield Reader("radios", files("radio/radios/*"), lambda path: radios.read(path, 2.0), share=2.0)
+    yield Reader("town", files("radio/town.geojson"), buildings.read, share=2.0)
 
 
 def _machines() -> Iterator[Reader]:

@@ -33,9 +33,14 @@ CountOrNone = Annotated[int, msgspec.Meta(ge=0)]
 _BOUNDS = {">=": "at least", ">": "above", "<=": "at most", "<": "below"}
 
 
-def read_text(path: Path, *, hint: str = "give the path of a file that can be read") -> str:
-    """The text of a user's file. Raises BadInput where it cannot be read or is not UTF-8."""
+def read_text(
+    path: Path, *, hint: str = "give the path of a file that can be read", most_bytes: int | None = None
+) -> str:
+    """The text of a user's file. Raises BadInput where it cannot be read, has more than ``most_bytes``, or is not UTF-8."""
     try:
+        if most_bytes is not None and (size := path.stat().st_size) > most_bytes:
+            what = f"has {size:,} bytes, and at most {most_bytes:,} are read"
+            raise BadInput(what, where=str(path), hint="cut a part out, or split the file")
         return path.read_text(encoding="utf-8")
     except OSError as error:
         raise BadInput(f"cannot be read: {error.strerror}", where=str(path), hint=hint) from None

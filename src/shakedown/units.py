@@ -51,6 +51,7 @@ _BASES: dict[str, tuple[str, float]] = {
     "update": ("update", 1.0),
     "message": ("message", 1.0),
     "packet": ("packet", 1.0),
+    "frame": ("frame", 1.0),
     "datagram": ("packet", 1.0),
     "pps": ("packet/s", 1.0),
     "op": ("op", 1.0),
@@ -61,7 +62,7 @@ _BASES: dict[str, tuple[str, float]] = {
     "point": ("point", 1.0),
 }
 #: Whole words among them: shown as one writes them, ``3.91 G interactions/s``, and read so or as ``Ginteraction/s``.
-_SPELT = ("update", "message", "packet", "transfer", "interaction", "link", "point")
+_SPELT = ("update", "message", "packet", "frame", "transfer", "interaction", "link", "point")
 #: Units of one word that take no prefix.
 _PLAIN: dict[str, tuple[str, float]] = {
     "1": ("1", 1.0),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from pathlib import Path
 
 import pytest
@@ -100,3 +102,56 @@ def test_a_program_that_is_not_there_is_said(tmp_path: Path) -> None:
     )
     done = shakedown("run", tmp_path / "mine.toml", "--directory", tmp_path / "run", "--format", "json")
     assert done.returncode == 3 and "could not be started" in done.stderr and "no-such-stream" in done.stderr
+
+
+@pytest.mark.needs("/usr/sbin/bonnie++")
+def test_bonnie_writes_and_is_read(tmp_path: Path) -> None:
+    """So little that each part may take less than half a second: then it says so, whatever the machine."""
+    user = "root" if os.geteuid() == 0 else ""
+    params = (
+        f'program = "/usr/sbin/bonnie++", size = 16777216, files = 1, memory = false, user = "{user}", direct = true'
+    )
+    (tmp_path / "mine.toml").write_text(
+        f'name = "m"\ntitle = "M"\n[[run]]\nworkload = "bonnie"\nparams = {{ {params} }}\noptional = false\n'
+    )
+    done = shakedown("run", tmp_path / "mine.toml", "--directory", tmp_path / "run", "--format", "json", limit_s=300)
+    (found,) = (json.loads(path.read_text()) for path in (tmp_path / "run").glob("runs/*/1/measurement.json"))
+    if found["state"] != "ok":
+        assert found["reason"].startswith("bonnie++ measured nothing: everything"), done.stderr
+        return
+    measured = {case["kernel"]: case for case in found["cases"]}
+    skipped = " ".join(one["text"] for one in found["notices"] if one["code"] == "bonnie-part-left-out")
+    for kernel in ("write", "rewrite", "read", "seek", "create", "random_unlink"):
+        assert (kernel in measured) is not (kernel in re.findall(r"\w+", skipped)), kernel
+    assert not {"putc", "getc"} & measured.keys(), "O_DIRECT takes no single bytes"
+    assert all(case["params"]["cache"] == "direct" for kernel, case in measured.items() if kernel == "write")
+
+
+@pytest.mark.needs("mpirun")
+@pytest.mark.parametrize(
+    ("workload", "recording", "option", "metric"),
+    [
+        ("ior", "ior/ior-4.1.0-dev-file-a-rank.txt", "-t 1048576 -b 1073741824", "filesystem.write.bandwidth"),
+        ("mdtest", "mdtest/mdtest-4.1.0-dev-files.txt", "-n 10000 -i 3", "filesystem.create.rate"),
+        ("io500", "io500/io500-isc22-s3-sample.txt", "empty.ini", "io500.score"),
+    ],
+)
+def test_a_sites_program_under_mpi_is_run_and_read(
+    tmp_path: Path, workload: str, recording: str, option: str, metric: str
+) -> None:
+    fake, config = tmp_path / "program", tmp_path / "empty.ini"
+    config.touch()
+    path = Path(__file__).parent.parent / "recordings" / recording
+    fake.write_text(f'#!/bin/sh\ncase "$*" in *"{option}"*) cat {path} ;; *) exit 9 ;; esac\n')
+    fake.chmod(0o755)
+    more = f', config = "{config}"' if workload == "io500" else ""
+    assert run(tmp_path, workload, f'{{ program = "{fake}", ranks = 1{more} }}')[metric] > 0
+
+
+def test_a_sites_elbencho_leaves_its_rows_in_a_file(tmp_path: Path) -> None:
+    fake = tmp_path / "elbencho"
+    recording = Path(__file__).parent.parent / "recordings/elbencho/elbencho-3.1-1-weka.csv"
+    fake.write_text(f"#!/bin/sh\necho 'OPERATION   RESULT TYPE'\ncp {recording} elbencho.csv\n")
+    fake.chmod(0o755)
+    found = run(tmp_path, "elbencho", f'{{ program = "{fake}" }}')
+    assert found["filesystem.read.bandwidth"] == pytest.approx(9048.5 * 2**20, rel=1e-3)

@@ -18,6 +18,7 @@ import pytest
 
 from shakedown import rehearsal_cluster
 from shakedown.errors import BadInput, Unavailable
+from shakedown.hosts import process
 from shakedown.rehearsal_cluster import fence, namespaces, needs
 from support.labs import ended, needs_namespaces, rows, submit
 from support.waiting import until
@@ -78,7 +79,7 @@ def traces(place: Path) -> dict[str, object]:
     """What a cluster there could leave behind on this machine."""
     groups = [str(path) for name in fence.HIERARCHIES for path in (fence.ROOT / name).glob(f"{fence.group(place)}*")]
     return {
-        "processes": sorted(pid for pid in namespaces.pids() if str(place) in _command(pid)),
+        "processes": sorted(pid for pid in process.pids() if str(place) in _command(pid)),
         "marked": namespaces.marked(place),
         "mounts": [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(place) in line],
         "groups": groups,

@@ -18,18 +18,30 @@ from support.bench import BENCH  # isort: skip  # lets the modules below be foun
 import all as everything
 import peers
 
-#: Where scripts/test-native builds what peers of `stream` and `nbody` need.
+#: Where scripts/test-native builds what peers of `hydro`, `nbody` and `stream` need.
 PEERS = everything.ROOT / "build" / "native-plain"
 
 #: Rows with a program of ours of that name; the others measure Python.
-NATIVE = {"fft", "filesystem", "gemm", "hpl", "lj", "multicast", "nbody", "pingpong", "stream"}
+NATIVE = {
+    "fft",
+    "gemm",
+    "gpu_collectives",
+    "hpl",
+    "lj",
+    "multicast",
+    "nbody",
+    "path_loss",
+    "pingpong",
+    "storage",
+    "stream",
+}
 #: `cluster` counts what is on the machine before and after: no other cluster may be up meanwhile.
 SLURM = pytest.mark.needs("root", "slurmctld", "slurmd", "munged")
 MARKS = {"allocation": [pytest.mark.cluster, SLURM], "cluster": [pytest.mark.timing, SLURM]}
 #: Ends with 1 where its goal is missed, as it is by tests of a tenth of a second; what could not run ends with 3.
 GOAL = {"allocation"}
 #: Rows of which a peer is built with the native tests.
-WITH_PEERS = {"nbody", "stream"}
+WITH_PEERS = {"checkpoint", "hydro", "nbody", "stream"}
 #: Modules that the others share.
 LIBRARIES = {"all", "common", "hpcc", "paired", "rapl_peers"}
 

@@ -83,6 +83,7 @@ def _children() -> list[int]:
         return [int(word) for word in file.read().split()]
 
 
+@pytest.mark.timing
 def test_a_sound_machine_passes(tmp_path: Path) -> None:
     with nothing_left():
         found = burn(tmp_path / "b", plan())
@@ -106,19 +107,20 @@ def test_a_sound_machine_passes(tmp_path: Path) -> None:
 )
 def test_a_flipped_bit_is_found_placed_and_told_apart(tmp_path: Path, kind: str, words: tuple[str, ...]) -> None:
     stages = tuple(Stage(work=work, seconds=0.5) for work in ("memory", "product"))  # type: ignore[arg-type]
-    planned = plan(f"cpu:{CPUS[0]}={kind}@0.1", stages=stages)
+    planned = plan(f"cpu:{CPUS[0]}={kind}@0.1", stages=stages, seconds=LIMIT_S, stop="first")
     found = burn(tmp_path / "b", planned)
     assert (found.judgement, found.exit_code, found.drill) == ("failed", 1, True)
-    assert found.devices[0].judgement == "failed"
-    assert all(device.judgement == "passed" for device in found.devices[1:])
+    assert found.devices[0].judgement == "failed" and found.why == "first symptom"
+    assert all(device.judgement != "failed" for device in found.devices[1:])
     first = found.first
     assert first is not None and (first.device, first.kind) == (f"cpu:{CPUS[0]}", "corruption")
     for word in words:
         assert word in first.what
     assert set(first.doing) == set(planned.by_id) and first.drill
-    assert 0 <= first.since_start_s <= 2.5 and first.fault is not None and first.fault["drill"]
+    assert first.since_start_s >= 0 and first.fault is not None and first.fault["drill"]
 
 
+@pytest.mark.timing
 def test_a_worker_that_dies_is_a_state_and_the_others_go_on(tmp_path: Path) -> None:
     killed: list[int] = []
 
@@ -136,6 +138,7 @@ def test_a_worker_that_dies_is_a_state_and_the_others_go_on(tmp_path: Path) -> N
     assert all(device.judgement == "passed" and device.done.passes > 0 for device in found.devices[1:])
 
 
+@pytest.mark.timing
 def test_a_worker_that_stops_is_silent_and_the_verdict_still_comes(tmp_path: Path) -> None:
     with nothing_left():
         found = burn(tmp_path / "b", plan(f"cpu:{CPUS[0]}=stop@0.2", seconds=6.0, hang_s=3.0))
@@ -146,6 +149,7 @@ def test_a_worker_that_stops_is_silent_and_the_verdict_still_comes(tmp_path: Pat
     assert found.why == "time" and found.burnt_s >= 0.98 * 6
 
 
+@pytest.mark.timing
 def test_a_worker_that_wakes_up_again_is_told(tmp_path: Path) -> None:
     def wake(session: Session) -> None:
         worker = session.workers.get(f"cpu:{CPUS[0]}")
@@ -160,7 +164,7 @@ def test_a_worker_that_wakes_up_again_is_told(tmp_path: Path) -> None:
 
 
 def test_lines_of_the_kernel_count_from_the_start_on_and_name_their_device(tmp_path: Path) -> None:
-    planned = plan()
+    planned = plan(seconds=LIMIT_S, stop="first")
     owner = msgspec.structs.replace(planned.devices[0], pci="0000:07:00")  # a core plays the GPU at that address
     planned = msgspec.structs.replace(planned, devices=(owner, *planned.devices[1:]))
     machine = Machine()
@@ -190,14 +194,15 @@ class Driver(Machine):
         ({"uncorrected": 1}, "ecc-uncorrected", "failed"),
         ({"slowed": 0x40}, "slowed", "failed"),
         ({"slowed": 0x80}, "slowed", "failed"),
-        ({"corrected": 5}, "ecc-corrected", "passed"),
+        pytest.param({"corrected": 5}, "ecc-corrected", "passed", marks=pytest.mark.timing),
         ({"lost": "GPU is lost"}, "lost", "failed"),
     ],
 )
 def test_what_the_driver_tells_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, object], kind: str, judgement: str
 ) -> None:
-    planned = plan()
+    # Whoever fails has ended by that; who passes has to have had the processor meanwhile.
+    planned = plan(seconds=LIMIT_S, stop="first") if judgement == "failed" else plan()
     owner = msgspec.structs.replace(planned.devices[0], pci="0000:07:00")
     planned = msgspec.structs.replace(planned, devices=(owner, *planned.devices[1:]))
     state = {"gpu": Driver.gpu}
@@ -245,6 +250,7 @@ def test_a_journal_that_cannot_be_kept_ends_it_and_leaves_no_worker(
         burn(tmp_path / "b", plan(seconds=30.0))
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_gives_the_verdict_so_far_and_it_can_go_on(tmp_path: Path, number: int) -> None:
     timer = threading.Timer(2.0, os.kill, (os.getpid(), number))
@@ -297,6 +303,7 @@ def _runs(pid: int) -> bool:
         return False
 
 
+@pytest.mark.timing
 def test_a_campaign_reads_it(tmp_path: Path) -> None:
     natives.path("burnin")
     for drill, code in (("", 0), (f"cpu:{CPUS[0]}=result@0.3", 1)):

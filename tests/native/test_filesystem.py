@@ -89,13 +89,15 @@ int setxattr(const char* path, const char* name, const void* value, size_t size,
 }
 ssize_t pwrite(int fd, const void* data, size_t size, off_t at) {
   if (broken("large-file")) at &= 0xffffffff;
+  const int fails = broken("full") ? ENOSPC : broken("quota") ? EDQUOT : broken("gone") ? EIO : broken("stale") ? ESTALE : 0;
+  if (fails && at >= 500000) { errno = fails; return -1; }
   return NEXT(pwrite)(fd, data, size, at);
 }
 """
 
 
 def _run(folder: Path, *words: str, env: dict[str, str] | None = None) -> tuple[int, Events, str]:
-    return natives.run("filesystem", "--directory", str(folder), *words, env=env).told()
+    return natives.run("storage", "--directory", str(folder), *words, env=env).told()
 
 
 def _features(found: Events) -> dict[str, dict[str, object]]:
@@ -179,6 +181,25 @@ def test_a_file_system_that_does_less_than_it_must_is_found_out(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("what", "said", "advice"),
+    [
+        ("full", "No space left on device", "free some space"),
+        ("quota", "Disk quota exceeded", "the quota is used up"),
+        ("gone", "Input/output error", "the storage failed or has gone"),
+        ("stale", "Stale file handle", "the storage failed or has gone"),
+    ],
+)
+def test_storage_that_fails_meanwhile_is_one_error_and_keeps_no_file(
+    tmp_path: Path, library: Path, what: str, said: str, advice: str
+) -> None:
+    env = {"LD_PRELOAD": str(library), "BREAK": what}
+    code, found, err = _run(tmp_path, *SMALL, "--kernels", "write", "--threads", "2", "--cache", "kept", env=env)
+    assert code == 3 and not found.ended and found.cases == ()
+    assert said in err and advice in err and err.count("storage: ") == 1 and "writing" in err, err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_is_absent_fails_only_where_it_is_required(tmp_path: Path) -> None:
     """ramfs offers no attributes, no O_DIRECT and no room in advance."""
     mounted = ["unshare", "--user", "--map-root-user", "--mount"] if os.geteuid() else ["unshare", "--mount"]
@@ -186,7 +207,7 @@ def test_what_is_absent_fails_only_where_it_is_required(tmp_path: Path) -> None:
     def run(require: str) -> tuple[int, Events]:
         command = f'mount -t ramfs ramfs "$0" && exec "$1" --directory "$0" --kernels features --require {require}'
         done = subprocess.run(
-            [*mounted, "sh", "-c", command, str(tmp_path), natives.path("filesystem")],
+            [*mounted, "sh", "-c", command, str(tmp_path), natives.path("storage")],
             capture_output=True,
             timeout=natives.LIMIT_S,
         )
@@ -205,7 +226,7 @@ def test_what_is_absent_fails_only_where_it_is_required(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_files_go_whatever_ends_the_run(tmp_path: Path, number: int) -> None:
     words = ("--directory", str(tmp_path), "--kernels", "metadata", "--seconds", str(10 * natives.LIMIT_S))
-    process = subprocess.Popen([natives.path("filesystem"), *words], stdout=subprocess.PIPE)
+    process = subprocess.Popen([natives.path("storage"), *words], stdout=subprocess.PIPE)
     assert process.stdout is not None
     until(lambda: any(tmp_path.glob("shakedown-*/files.*/*")), every_s=0.01)
     os.kill(process.pid, number)
@@ -214,32 +235,10 @@ def test_files_go_whatever_ends_the_run(tmp_path: Path, number: int) -> None:
     assert process.returncode == -number
 
 
-def _together(folder: Path, ranks: int, *words: str) -> list[tuple[int, Events, str]]:
-    """So many processes, as a launcher would start them: each knows its rank by its environment."""
-    here = ("--directory", str(folder), "--ranks", str(ranks), "--rendezvous", str(folder.parent / "meet"))
-    argv = [natives.path("filesystem"), *here, *words]
-    started = [
-        subprocess.Popen(
-            argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "PMI_RANK": str(rank)}
-        )
-        for rank in range(ranks)
-    ]
-    found = []
-    try:
-        for one in started:
-            out, err = one.communicate(timeout=natives.LIMIT_S)
-            found.append((one.returncode, events.parse(out), err.decode()))
-    finally:
-        for one in started:
-            one.kill()
-            one.wait()
-    return found
-
-
 def test_several_processes_see_one_another_and_rank_0_speaks(tmp_path: Path) -> None:
     folder = tmp_path / "shared"
     folder.mkdir()
-    ended = _together(folder, 3, *SMALL)
+    ended = natives.by_hand("storage", folder, 3, *SMALL)
     assert [one[0] for one in ended] == [0, 0, 0], [one[2] for one in ended]
     assert not ended[1][1].started and not ended[2][1].started
     found = ended[0][1]
@@ -261,7 +260,9 @@ def test_locks_that_keep_no_other_process_out_are_found_between_processes(tmp_pa
     os.environ["LD_PRELOAD"] = str(library)
     os.environ["BREAK"] = "fcntl-locks"
     try:
-        ended = _together(folder, 2, "--kernels", "features", "--features", "shared-fcntl", "--require", "shared-fcntl")
+        ended = natives.by_hand(
+            "storage", folder, 2, "--kernels", "features", "--features", "shared-fcntl", "--require", "shared-fcntl"
+        )
     finally:
         del os.environ["LD_PRELOAD"], os.environ["BREAK"]
     assert _features(ended[0][1])["shared-fcntl"]["state"] != "holds"
@@ -278,7 +279,7 @@ def test_a_process_that_does_not_come_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("--blocks", "1000"), 2, "not a multiple of 4096"),
+        (("--blocks", "1000", "--size", "1000000", "--cache", "direct"), 2, "not a multiple of 4096"),
         (("--size", "5000000"), 2, "not a multiple of the block"),
         (("--size", str(1 << 60)), 3, "are free on"),
         (("--files", "10000000", "--threads", "100000", "--kernels", "metadata"), 3, "can still be made"),

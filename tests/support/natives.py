@@ -112,3 +112,28 @@ def run_ranks(
     name: str, ranks: int, *words: str, cwd: Path | None = None, env: Mapping[str, str] | None = None
 ) -> Ended:
     return end(start(name, ranks, *words, cwd=cwd, env=env))
+
+
+def by_hand(name: str, folder: Path, ranks: int, *words: str) -> list[tuple[int, Events, str]]:
+    """So many processes of a program that needs no MPI, as a launcher would start them: each knows its rank by its
+    environment, and they meet by a file beside the folder."""
+    here = ("--directory", str(folder), "--ranks", str(ranks), "--rendezvous", str(folder.parent / "meet"))
+    started = [
+        subprocess.Popen(
+            [path(name), *here, *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PMI_RANK": str(rank)},
+        )
+        for rank in range(ranks)
+    ]
+    found = []
+    try:
+        for one in started:
+            out, err = one.communicate(timeout=LIMIT_S)
+            found.append((one.returncode, events.parse(out), err.decode()))
+    finally:
+        for one in started:
+            one.kill()
+            one.wait()
+    return found

@@ -149,11 +149,14 @@ def test_the_shipped_plans_are_right() -> None:
 def test_thufir_holds_all_demonstrations_in_the_order_of_the_document() -> None:
     found, _ = checking.load("thufir")
     clauses = [one.clause for one in found.requirements]
-    assert clauses == [*(f"3.3 ({number})" for number in range(1, 18)), "3.4, equation (1)"]
+    assert clauses == [*(f"3.3 ({number})" for number in range(1, 18)), "3.4, equation (1)", "3"]
     assert all(one.text.startswith("Demonstrate ") for one in found.requirements[:17])
     kinds = {one.id: one.kind for one in found.tests}
     assert kinds["remove-power-supply"] == kinds["orderly-halt"] == kinds["restart"] == "manual"
     assert next(one for one in found.tests if one.id == "emane").kind == "command"
+    for name in ("path-loss", "path-loss-gpus"):
+        path_loss = found.test(name)
+        assert isinstance(path_loss, RunTest) and checking.waits(path_loss) and path_loss.limits[0].at_most == "0.5 s"
     # 97 % over 30 days
     effectiveness = found.test("effectiveness")
     assert isinstance(effectiveness, AvailabilityTest) and effectiveness.times == 1 and not effectiveness.over

@@ -77,6 +77,14 @@ def test_more_cpu_time_than_there_was_is_said(tmp_path: Path) -> None:
     assert "see the notes" in whole["CPU time used"]
 
 
+@pytest.mark.parametrize("word", ["0:nan", "1-00:00:inf", "99999999999999-00:00:00"])
+def test_a_time_that_is_no_number_is_shown_and_not_used(word: str, tmp_path: Path) -> None:
+    lines = [f"{row(1, T0, T0 + 100)}|00:06:40", f"{row(2, T0, T0 + 100)}|{word}"]
+    found, said = settled(tmp_path / "sacct", "\n".join([f"{HEAD}|TotalCPU", *lines]))
+    assert found["1"]["cpu_used_ms"] == 400_000 and found["2"]["cpu_used_ms"] is None and found["2"]["ran_s"] == 100
+    assert word in said["not-read"] and "job 2" in said["not-read"]
+
+
 def test_grid_engine_and_completion_file_say_what_they_cannot_read(tmp_path: Path) -> None:
     job = Job(5, T0, T0 + 50, (("h", 4),), 0)
     line = gridengine(job, random.Random(0)).split(":")

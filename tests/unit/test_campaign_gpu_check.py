@@ -16,8 +16,8 @@ from support.machines import OPEN_MPI, with_gpus
 from support.workloads import installed
 
 PROGRAMS = (
-    *("gpu_query", "gpu_stream", "gpu_copy", "gpu_gemm", "gpu_fft", "gpu_nbody", "gpu_lj", "gpu_pingpong"),
-    *("hpl_gpu", "hpl_mxp", "burnin"),
+    *("gpu_query", "gpu_stream", "gpu_copy", "gpu_gemm", "gpu_fft", "gpu_nbody", "gpu_lj", "gpu_path_loss"),
+    *("gpu_pingpong", "hpl_gpu", "hpl_mxp", "burnin"),
 )
 FACTS: dict[str, Value] = {
     "compute_capability": "9.0",
@@ -98,6 +98,15 @@ def reached(share: float) -> dict[str, list[Case]]:
         "gpu_lj": [
             case("lj", {"particle_steps": 80.39e6 * times * share}, n=n, precision="mixed")
             for n, times in ((64000, 10.1), (1000000, 20.2))
+        ],
+        "gpu_path_loss": [
+            case(
+                "itm",
+                {"links": 12497500 / 0.098 * share, "calls": 1 / 0.098 * share},
+                n=5000,
+                points=500,
+                precision="fp32",
+            )
         ],
         "gpu_copy": [
             case("h2d", {"bytes": peak["gpu.pcie.payload"] * 0.96 * share}, memory="pinned", bytes=2**28),

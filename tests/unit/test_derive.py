@@ -176,7 +176,9 @@ def test_the_cases_of_every_transcript_are_told_apart_by_kernel_and_parameters(n
         text = (RECORDINGS / sample.recording).read_text()
         defaults = workloads.check_params(workload, {})
         found = workload.parse(text, defaults) if workload.parse else events.parse(text.encode()).cases
-        names = [(one.kernel, table.key(one.params)) for one in found]
+        # A value that each pair of segments has of its own, without a time, is a sample of the one finding.
+        cases = [one for one in found if (name, one.kernel) != ("checkpoint", "pair") or one.seconds]
+        names = [(one.kernel, table.key(one.params)) for one in cases]
         assert len(set(names)) == len(names), sample.recording
 
 

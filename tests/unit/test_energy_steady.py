@@ -65,6 +65,26 @@ def test_few_or_equal_readings_have_no_autocorrelation() -> None:
         correlated.mean_of(np.empty(0))
 
 
+@pytest.mark.parametrize("phi", [-0.6, 0.0, 0.9, 0.999])
+@pytest.mark.parametrize("n", [3, 4, 7, 500])
+def test_slope_has_newey_and_wests_uncertainty(n: int, phi: float) -> None:
+    """Their sum, lag by lag, with the lags that the residuals ask for."""
+    rng = np.random.default_rng(n)
+    t, values = np.sort(rng.uniform(0, 100, n)), 200 + ar1(rng, n, phi)
+    x = t - t.mean()
+    residuals = values - values.mean() - (x @ values) / (x @ x) * x
+    lags = min(n // 3, max(np.ceil(4 * (n / 100) ** (2 / 9)), np.ceil(2 * correlated.tau_int(residuals))))
+    scores = x * residuals
+    total = sum(
+        (1 - abs(one - other) / (lags + 1)) * scores[one] * scores[other]
+        for one in range(n)
+        for other in range(n)
+        if abs(one - other) <= lags
+    )
+    found = correlated.slope(t, values)
+    assert found.u_per_s == pytest.approx(np.sqrt(total * n / (n - 2)) / (x @ x), rel=1e-9)
+
+
 def test_slope_has_the_uncertainty_that_repeats_show() -> None:
     rng = np.random.default_rng(11)
     t = np.arange(1000.0)

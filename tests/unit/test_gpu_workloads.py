@@ -15,7 +15,7 @@ from shakedown.workloads.common import gpu
 from support.machines import OPEN_MPI, with_gpus
 from support.workloads import installed, options, params_of
 
-NAMES = ("gpu_stream", "gpu_copy", "gpu_gemm", "gpu_pingpong")
+NAMES = ("gpu_stream", "gpu_copy", "gpu_gemm", "gpu_pingpong", "gpu_collectives")
 
 
 @pytest.fixture(autouse=True)

@@ -78,7 +78,7 @@ def test_names_are_those_outside_of_functions_and_classes() -> None:
     namespace { struct Held { int inner; }; constexpr int most = 3; int helped(int n) { int local = n; return local; } }
     using Word = int;  // namespace { struct Commented {}; }
     void Known::method() {}
-    double shown(const char* text) { return text == nullptr ? 0 : '}'; }
+    double shown(const char* text) { return text == nullptr ? 64'000 : '}' + 0xA'B - held(2'500, 64); }
     }
     extern "C" { int entry(); }
     """
@@ -145,3 +145,34 @@ def test_what_does_not_compile_together_is_parted(tree: Path, capfd: pytest.Capt
     assert together(tree) == [["a.cpp", "b.cpp", "c.cpp"]]
     assert not tidy.check(tree, [], 2)
     assert "c.cpp:2:" in capfd.readouterr().out
+
+
+@pytest.mark.needs("clang-tidy", "g++")
+def test_what_was_found_clean_is_looked_at_again_when_anything_that_decides_it_changes(
+    tree: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed = tmp_path_factory.mktemp("passed")
+    looked: list[int] = []
+    look = tidy.look
+
+    def counted(folder: Path, part: object) -> object:
+        looked.append(1)
+        return look(folder, part)
+
+    def looks() -> tuple[bool, int]:
+        looked.clear()
+        tidy.digest.cache_clear()
+        return tidy.check(tree, [], 2, passed), len(looked)
+
+    monkeypatch.setattr(tidy, "look", counted)
+    header = tree / "native" / "h.hpp"
+    header.write_text("inline int h() { return 0; }\n")
+    with_header = '#include "h.hpp"\n' + SOUND
+    built(tree, ("one.cpp", "", with_header), ("two.cpp", "-mavx2", SOUND))
+    assert (looks(), looks()) == ((True, 2), (True, 0))
+    header.write_text("inline int h() { return 1; }\n")
+    assert (looks(), looks()) == ((True, 1), (True, 0)), "the part that reads the header alone"
+    (tree / ".clang-tidy").write_text((tree / ".clang-tidy").read_text() + "# other checks\n")
+    assert (looks(), looks()) == ((True, 2), (True, 0))
+    header.write_text("inline int* h() { return 0; }\n")
+    assert (looks(), looks()) == ((False, 1), (False, 1)), "what has a finding is never noted"

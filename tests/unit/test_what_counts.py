@@ -237,6 +237,10 @@ def printed(recordings: Path) -> dict[str, dict[str, set[str]]]:
     return found
 
 
+#: No output of OpenSHMEM's tests in OSU's suite was found to record; what they print beside is that of the others.
+UNRECORDED = {"shmem.put.latency", "shmem.get.latency", "shmem.atomic.rate", "shmem.atomic.latency"}
+
+
 def test_every_published_value_agrees_with_what_our_programs_print(recordings: Path) -> None:
     known = printed(recordings)
     metrics = {one.name: one for name in workloads.names() for one in workloads.get(name).metrics}
@@ -247,7 +251,8 @@ def test_every_published_value_agrees_with_what_our_programs_print(recordings: P
             if metric is None:
                 continue
             assert metric.unit == value.unit, (system.id, value.metric)
-            for name in metric.match:
+            assert (metric.name in UNRECORDED) == (metric.name not in known), metric.name
+            for name in metric.match if metric.name in known else ():
                 assert name in known[metric.name], f"no recorded sample of {metric.name} prints {name}"
                 if name not in value.params:
                     continue  # not told: it stands beside nothing

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
+
+from shakedown import cli
+from shakedown.cli._verbs import VERBS, Verb
 
 
 def loaded(code: str) -> set[str]:
@@ -17,7 +23,35 @@ def loaded(code: str) -> set[str]:
 
 
 def test_help_loads_no_analysis() -> None:
-    assert not {"numpy", "duckdb", "vl_convert", "jinja2", "msgspec"} & loaded("import shakedown.cli.app")
+    every_verb = "from shakedown.cli import app\nsys.argv = ['shakedown', '--help']"
+    assert not {"numpy", "duckdb", "vl_convert", "jinja2", "msgspec"} & called(every_verb)
+
+
+def called(code: str) -> set[str]:
+    """What is loaded once the command was called."""
+    return loaded(f"import sys\n{code}\ntry:\n    app.main()\nexcept SystemExit as end:\n    assert not end.code")
+
+
+@pytest.mark.parametrize(
+    ("words", "loads"),
+    [
+        (["--version"], set()),
+        (["native", "--help"], {"native"}),
+        (["checkpoint", "plan", "--help"], {"checkpoint", "checkpoint_plan"}),
+    ],
+)
+def test_a_verb_loads_no_other(words: list[str], loads: set[str]) -> None:
+    modules = called(f"from shakedown.cli import app\nsys.argv = ['shakedown', *{words}]")
+    verbs = {name.removeprefix("shakedown.cli.") for name in modules if name.startswith("shakedown.cli.")}
+    assert verbs - {"app", "common", *(name for name in verbs if name.startswith("_"))} == loads
+
+
+def test_every_file_of_verbs_is_one() -> None:
+    def modules(verb: Verb) -> set[str]:
+        return {verb.module}.union(*(modules(part) for _, part in verb.parts))
+
+    files = {path.stem for path in Path(cli.__path__[0]).glob("[!_]*.py")}
+    assert set().union(*map(modules, VERBS.values())) == files - {"app", "common", "progress"}
 
 
 def test_the_harness_loads_nothing_heavy() -> None:

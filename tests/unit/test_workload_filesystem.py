@@ -19,7 +19,7 @@ WORKLOAD = filesystem.WORKLOAD
 
 @pytest.fixture(autouse=True)
 def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    return installed(tmp_path, monkeypatch, "filesystem")
+    return installed(tmp_path, monkeypatch, "storage")
 
 
 def resolve(found: Machine | None = None, **given: Value) -> Params:
@@ -55,7 +55,7 @@ def test_what_cannot_be_is_refused_with_a_hint(given: dict[str, Value]) -> None:
 
 def test_one_host_needs_no_launcher_and_several_get_one_rank_each(built: Path) -> None:
     alone = WORKLOAD.command(resolve(), host(4))
-    assert alone.ranks == 0 and alone.argv[0] == str(built / "filesystem")
+    assert alone.ranks == 0 and alone.argv[0] == str(built / "storage")
     assert alone.argv[alone.argv.index("--ranks") + 1] == "1"
     many = WORKLOAD.command(resolve(over_hosts(5)), host(4))
     assert many.ranks == 5 and many.argv[many.argv.index("--ranks") + 1] == "5"

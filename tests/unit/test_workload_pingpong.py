@@ -196,6 +196,10 @@ srun: Force Terminated StepId=12.3
     lines = crashed.splitlines()
     without = "\n".join(line for line in lines if "aborted before" not in line)
     assert last_line(without.encode()) == "srun: error: node2: task 1: Segmentation fault"
+    other = "storage: writing failed: No space left on device\n  next: free some space\n"
+    for added in ("task 0: Exited with exit code 3", "tasks 0-2: Terminated"):
+        said = last_line(f"{other}srun: error: node1: {added}\n".encode())
+        assert said == "storage: writing failed: No space left on device (next: free some space)"
     assert last_line("\n".join(lines[:5]).encode()) == "[node2:211] Signal: Segmentation fault (11)"
     alone = f"""{_RULE}
 The application appears to have been direct launched using "srun",

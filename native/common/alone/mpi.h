@@ -1,4 +1,4 @@
-// MPI for one rank, where there is no MPI to build with: what HPL's programs call of it. Collectives are what they are
+// MPI for one rank, where there is no MPI to build with: what our programs call of it. Collectives are what they are
 // for one rank; there is nobody to send to. Started as one of several by a launcher, a program says so and ends, since
 // each would measure by itself and call the result the job's.
 #pragma once
@@ -54,9 +54,9 @@ using MPI_Op = mpi_alone::Op;
 inline constexpr MPI_Comm MPI_COMM_WORLD = mpi_alone::Comm::world, MPI_COMM_NULL = mpi_alone::Comm::null;
 inline constexpr MPI_Request MPI_REQUEST_NULL{};
 inline constexpr MPI_Info MPI_INFO_NULL{};
-inline constexpr MPI_Datatype MPI_CHAR = mpi_alone::Type::character, MPI_INT = mpi_alone::Type::integer,
-                              MPI_INT64_T = mpi_alone::Type::wide, MPI_UINT64_T = mpi_alone::Type::wide,
-                              MPI_DOUBLE = mpi_alone::Type::real;
+inline constexpr MPI_Datatype MPI_CHAR = mpi_alone::Type::character, MPI_BYTE = mpi_alone::Type::character,
+                              MPI_INT = mpi_alone::Type::integer, MPI_INT64_T = mpi_alone::Type::wide,
+                              MPI_UINT64_T = mpi_alone::Type::wide, MPI_DOUBLE = mpi_alone::Type::real;
 inline constexpr MPI_Op MPI_SUM = mpi_alone::Op::sum, MPI_MAX = mpi_alone::Op::max, MPI_MIN = mpi_alone::Op::min;
 inline constexpr int MPI_SUCCESS = 0, MPI_UNDEFINED = -32766, MPI_PROC_NULL = -2, MPI_COMM_TYPE_SHARED = 1;
 inline constexpr int MPI_MAX_LIBRARY_VERSION_STRING = 64;
@@ -78,6 +78,10 @@ inline int MPI_Init_thread(int*, char***, int, int* provided) {
   return MPI_SUCCESS;
 }
 inline int MPI_Finalize() { return MPI_SUCCESS; }
+inline int MPI_Finalized(int* over) {
+  *over = 0;
+  return MPI_SUCCESS;
+}
 [[noreturn]] inline int MPI_Abort(MPI_Comm, int code) { std::exit(code); }
 inline int MPI_Get_library_version(char* text, int* length) {
   constexpr std::string_view kWords = "none: built without MPI, one rank";
@@ -110,6 +114,10 @@ inline int MPI_Comm_free(MPI_Comm* comm) {
   *comm = MPI_COMM_NULL;
   return MPI_SUCCESS;
 }
+
+enum class MPI_Errhandler : int {};
+inline constexpr MPI_Errhandler MPI_ERRORS_RETURN{};
+inline int MPI_Comm_set_errhandler(MPI_Comm, MPI_Errhandler) { return MPI_SUCCESS; }
 
 inline int MPI_Barrier(MPI_Comm) { return MPI_SUCCESS; }
 inline int MPI_Bcast(void*, int, MPI_Datatype, int, MPI_Comm) { return MPI_SUCCESS; }
@@ -148,6 +156,7 @@ inline int MPI_Isend(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Req
   mpi_alone::nobody("MPI_Isend");
 }
 inline int MPI_Irecv(void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*) { mpi_alone::nobody("MPI_Irecv"); }
+inline int MPI_Waitall(int, MPI_Request*, MPI_Status*) { return MPI_SUCCESS; }  // of none
 inline int MPI_Testall(int, MPI_Request*, int* flag, MPI_Status*) {
   *flag = 1;  // of none
   return MPI_SUCCESS;

@@ -1,6 +1,6 @@
 """The table of what is measured beside a peer: one file a row, whose docstring says what is alike and what is not.
 
-A file has ``ROW = Row(...)``; ``groups`` says what runs in turn. Take ``filesystem.py`` as the model.
+A file has ``ROW = Row(...)``; ``groups`` says what runs in turn. Take ``storage.py`` as the model.
 ``paired.py`` measures a row.
 """
 

@@ -44,9 +44,7 @@ def machine() -> dict[str, set[str]]:
 def processes(place: Path) -> set[str]:
     """The processes that name the place in their words or in their environment, or that live in a namespace of theirs."""
     found = set(namespaces.marked(place))
-    found |= {
-        pid for pid in namespaces.pids() if str(place) in " ".join(namespaces.words_of(pid)) and pid != os.getpid()
-    }
+    found |= {pid for pid in process.pids() if str(place) in " ".join(namespaces.words_of(pid)) and pid != os.getpid()}
     return {f"{pid} {namespaces.command_name(pid)}" for pid in found}
 
 
@@ -56,7 +54,7 @@ def inhabitants(lab: rehearsal_cluster.RehearsalCluster) -> dict[int, int | None
     hosts = ("ctl", *lab.nodes) if lab.namespaced else ()
     holders = [namespaces.process_1(lab.directory, host) for host in hosts]
     spaces = {namespaces.namespace(pid, "net") for pid in holders if pid}
-    return {pid: process.start_ticks(pid) for pid in namespaces.pids() if namespaces.namespace(pid, "net") in spaces}
+    return {pid: process.start_ticks(pid) for pid in process.pids() if namespaces.namespace(pid, "net") in spaces}
 
 
 def once(place: Path, nodes: int, before: dict[str, set[str]]) -> Rates:

@@ -30,9 +30,7 @@ QUICK = (sys.executable, "-m", "shakedown.operate.health")
 VERB = (
     sys.executable,
     "-c",
-    "import sys; from shakedown.cli import app, health; "
-    "'health' in {one.name for one in app.app.registered_groups} or app.app.add_typer(health.app, name='health'); "
-    "sys.argv[1:1] = ['health', 'check']; app.main()",
+    "import sys; from shakedown.cli import app; sys.argv[1:1] = ['health', 'check']; app.main()",
 )
 
 

@@ -95,13 +95,9 @@ def problems(plan: AcceptancePlan) -> list[Problem]:
             what = f"{' and '.join(empty)} say{'s' * (len(empty) == 1)} nothing"
             found.append(Problem(where=f'requirement "{requirement.id}"', what=what, hint="as the contract has it"))
         if not plan.tests_of(requirement):
-            found.append(
-                Problem(
-                    where=f'requirement "{requirement.id}" (clause {requirement.clause})',
-                    what="has no test",
-                    hint=f'add a [[test]] with requirements = ["{requirement.id}"]',
-                )
-            )
+            where = f'requirement "{requirement.id}" (clause {requirement.clause})'
+            hint = f'add a [[test]] with requirements = ["{requirement.id}"]'
+            found.append(Problem(where=where, what="has no test", hint=hint))
     if not plan.requirements:
         found.append(Problem(where="the plan", what="has no requirement", hint="add a [[requirement]]"))
     known = {one.id for one in plan.requirements}
@@ -189,8 +185,9 @@ def _run(test: RunTest, plan: AcceptancePlan) -> Iterator[Fault]:
         )
     yield from _raised(lambda: duration_s(test.time_limit, ""))
     workload = workloads.get(test.workload)
+    params = {name: value for name, value in test.params.items() if value != "" or not test.awaits}
     for combination in itertools.product(*test.sweep.values()):
-        given = {**test.params, **dict(zip(test.sweep, combination, strict=True))}
+        given = {**params, **dict(zip(test.sweep, combination, strict=True))}
         yield from _raised(lambda given=given: workloads.check_params(workload, given))  # type: ignore[misc]
     metrics = metrics_of(plan)
     own = {metric.name for metric in workload.metrics}

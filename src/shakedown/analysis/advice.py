@@ -89,7 +89,7 @@ def weak(finding: Finding) -> Iterator[Notice]:
     """What makes a value less sure than it looks."""
     if finding.value is None:
         return
-    if finding.n_samples < FEW_SAMPLES and finding.n_runs < FEW_SAMPLES:
+    if 0 < finding.n_samples < FEW_SAMPLES and finding.n_runs < FEW_SAMPLES:  # 0: computed, as a bound is
         yield Notice(
             code="few-samples",
             text=f"only {finding.n_samples} sample{'s' * (finding.n_samples != 1)}",

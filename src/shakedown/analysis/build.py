@@ -42,11 +42,13 @@ from . import (
     limits,
     published_comparison,
     ratios,
+    scaling,
     sizes,
     stragglers,
     summary,
     table,
 )
+from .collectives import findings as collectives
 from .pairs import pair_matrix
 
 if TYPE_CHECKING:
@@ -195,7 +197,7 @@ def build(
     waiting = [run for run in plan.runs if run.id not in begun]
     cases, many_pairs = pair_matrix.split(cases)
     found = pair_matrix.with_notices(derive.findings(cases, by_workload), many_pairs)
-    found = sizes.by_rule(found, metrics, machine.hosts)
+    found = collectives.judged(sizes.by_rule(found, metrics, machine.hosts), cases)
     machine = _with_measured(machine, limits.measured_peaks(found, metrics))
     peaks = _peaks(machine, {one.host for one in found})
     found = ratios.ratios(limits.with_fractions(found, metrics, peaks), by_workload)
@@ -223,6 +225,7 @@ def build(
         verdicts=verdicts,
         outcomes=outcomes,
         curves=curves.curves(systems, {one.metric: metrics[one.metric] for one in found}),
+        scaling=scaling.of_report(cases, [] if power is None else power.findings),
         power=None if power is None else power.view,
         skipped=plan.skipped,
         not_begun=tuple(run.label for run in waiting),

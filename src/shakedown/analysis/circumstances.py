@@ -53,7 +53,7 @@ def of_finding(one: Finding, metric: Metric, setting: Setting) -> Circumstances:
     return Circumstances(
         device=device,
         devices=_devices(one.params) if on_device else None,
-        nodes=len(names),
+        nodes=_nodes(one.params, names),
         cores=cores,
         whole=cores >= sum(there) if cores is not None and there and all(there) else None,
         virtual=any(is_virtual(host.virtualisation) for host in hosts) if hosts else None,
@@ -79,6 +79,12 @@ def _hosts(one: Finding, setting: Setting) -> tuple[tuple[str, ...], list[Host]]
     return names, known
 
 
+def _nodes(params: Params, names: tuple[str, ...]) -> int:
+    """The hosts that are named, or as many as a program counted, whose log names one of them."""
+    counted = params.get("nodes")
+    return max(len(names), counted) if isinstance(counted, int) else len(names)
+
+
 def _device(params: Params) -> str:
     if params.get("backend") == "cpu":
         return "cpu"
@@ -98,6 +104,8 @@ def _cores(params: Params) -> int | None:
 
 
 def _link(params: Params, names: tuple[str, ...]) -> str:
+    if "link" in params:  # an adapter that knows over how many hosts its ranks lay
+        return str(params["link"])
     if not {"rank_a", "rank_b", "host_a"} & params.keys():
         return ""
     return "network" if len(names) > 1 else "shared memory"

@@ -10,7 +10,18 @@ import msgspec
 from ..published import System
 from ..records import IMPORTED, Analysis, Circumstances, Finding, Metric, Params
 from . import circumstances
-from .published_comparison import Rank, compare, interval, is_better, matched, printed, word
+from .published_comparison import (
+    Printed,
+    Rank,
+    compare,
+    interval,
+    is_better,
+    is_untold,
+    matched,
+    printed,
+    required,
+    word,
+)
 from .values import is_headline
 
 
@@ -48,6 +59,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     circumstances: tuple[Circumstances, ...] = ()
     metrics: tuple[Metric, ...] = ()
     published: bool = False
+    required: tuple[Printed, ...] = ()  # what a document requires of its system: requirements.py
 
 
 def from_analysis(analysis: Analysis) -> Entry:
@@ -83,7 +95,8 @@ def from_published(system: System, metrics: Mapping[str, Metric]) -> Entry:
         for one, metric, _ in values
     )
     told = tuple(one.circumstances for one in values)
-    return Entry(name=system.id, findings=findings, circumstances=told, published=True)
+    asked = tuple(required(system, metrics))
+    return Entry(name=system.id, findings=findings, circumstances=told, published=True, required=asked)
 
 
 class _Valued(NamedTuple):
@@ -109,7 +122,7 @@ def side_by_side(entries: Sequence[Entry], metrics: Mapping[str, Metric]) -> tup
     there is nothing else.
     """
     names = names_of(entries)
-    tops = [_grouped(entry, metrics, exact=False) for entry in entries]
+    tops = _told_beside([_grouped(entry, metrics, exact=False) for entry in entries], entries, metrics)
     heads = [
         _row(metrics[name], match or "best", [top.get((name, match), []) for top in tops], names)
         for name, match in dict.fromkeys(key for top in tops for key in top)
@@ -126,6 +139,28 @@ def side_by_side(entries: Sequence[Entry], metrics: Mapping[str, Metric]) -> tup
             if (row.metric, tuple(cell and cell.value for cell in row.cells)) not in shown:
                 alike.append(msgspec.structs.replace(row, detail=bool(heads)))
     return (*heads, *(_together(alike) if heads else _few(_together(alike))))
+
+
+def _told_beside(
+    tops: list[dict[tuple[str, str], _Column]], entries: Sequence[Entry], metrics: Mapping[str, Metric]
+) -> list[dict[tuple[str, str], _Column]]:
+    """The columns, where a document gives none of the parameters that must agree, and the metric is ranked by them: what it
+    prints stands beside the best of a run, under other circumstances (`published_comparison.beside` does the same)."""
+    best: dict[str, tuple[str, float]] = {}
+    for entry, top in zip(entries, tops, strict=True):
+        for (name, match), column in top.items():
+            for one in column if not entry.published else []:
+                value = one.finding.value or 0.0
+                if name not in best or is_better(metrics[name].better, value, best[name][1]):
+                    best[name] = match, value
+    found: list[dict[tuple[str, str], _Column]] = []
+    for entry, top in zip(entries, tops, strict=True):
+        moved: dict[tuple[str, str], _Column] = {}
+        for (name, match), column in top.items():
+            untold = entry.published and name in best and is_untold(metrics[name], match)
+            moved.setdefault((name, best[name][0] if untold else match), []).extend(column)
+        found.append(moved)
+    return found
 
 
 def _grouped(entry: Entry, metrics: Mapping[str, Metric], *, exact: bool) -> dict[tuple[str, str], _Column]:

@@ -10,6 +10,7 @@ import msgspec
 from ..machine.peaks import is_at_measured_clock
 from ..records import Finding, Fraction, Limit, Metric, Notice, Params, Peak, Verdict
 from ..units import show, show_apart, show_bytes
+from . import collective_limits
 from .sizes import BELOW_RULE
 from .values import is_figure, is_headline, void
 
@@ -79,6 +80,8 @@ def fractions(
     of its metric has no limit.
     """
     name = limit_name(metric.limit, finding.params) if metric.limit else ""
+    if name.startswith(collective_limits.PREFIX):
+        return () if void(metric, finding.params) else collective_limits.fractions(finding, peaks)
     if not name or not finding.value or "gpus" in finding.params or void(metric, finding.params):
         return ()
     threads, ranks = finding.params.get("threads"), finding.params.get("ranks")

@@ -104,16 +104,25 @@ def _results(system: System, metrics: Mapping[str, Metric]) -> Iterator[Printed]
         own = metrics.get(value.metric)
         for metric in (*((own,) if own else ()), *also.get(value.metric, ())):
             under = circumstances.of_published(value, metric, system)
-            if metric.unit == value.unit and (metric is own or under.device not in ("", "cpu")):
+            of_any_device = metric is own or "device" not in metric.ranked_by
+            if metric.unit == value.unit and (of_any_device or under.device not in ("", "cpu")):
                 yield Printed(value, metric, under)
+
+
+def required(system: System, metrics: Mapping[str, Metric]) -> Iterator[Printed]:
+    """What the document requires of its system, each under its own metric and under ours for accelerators as well."""
+    for value in system.values:
+        for metric in metrics.values():
+            if value.required and value.metric in (metric.name, metric.published_as) and metric.unit == value.unit:
+                yield Printed(value, metric, circumstances.of_published(value, metric, system))
 
 
 def _keys(one: Printed, ours: _Ours) -> list[tuple[str, str]]:
     """Which of our values a published one stands beside: those of its own matching parameters. Where it tells none of them
     and the metric is ranked by them, it cannot be ranked: it stands beside our best of all."""
     metric, params = one.metric, one.value.params
-    if not set(metric.match) <= set(metric.ranked_by) or not metric.match or set(metric.match) & params.keys():
-        key = (metric.name, matched(metric, params))
+    key = (metric.name, matched(metric, params))
+    if not is_untold(metric, key[1]):
         return [key] if key in ours else []
     keys = [key for key in ours if key[0] == metric.name]
     sign = 1 if metric.better == "lower" else -1
@@ -190,6 +199,12 @@ def matched(metric: Metric, params: Mapping[str, object]) -> str:
     return ",".join(f"{name}={word(params.get(name))}" for name in metric.match)
 
 
+def is_untold(metric: Metric, match: str) -> bool:
+    """Whether a value gives none of the parameters that must agree (``match`` as `matched` has it), and the metric is ranked
+    by all of them: it can stand beside any, and is ranked with none."""
+    return bool(metric.match) and set(metric.match) <= set(metric.ranked_by) and match == matched(metric, {})
+
+
 def word(value: object) -> str:
     """A parameter's value as text that is the same for equal numbers."""
     whole = isinstance(value, float) and value.is_integer()
@@ -199,7 +214,7 @@ def word(value: object) -> str:
 def is_result(value: PublishedValue) -> bool:
     """Whether a published value was measured, rather than required, specified or expected."""
     marks = f"{value.params.get('case', '')} {value.note}".lower()
-    return not any(mark in marks for mark in NO_RESULT)
+    return not value.required and not any(mark in marks for mark in NO_RESULT)
 
 
 def is_better(better: str, one: float, other: float) -> bool:

@@ -96,7 +96,7 @@ def _best(
 
 
 #: Parameters that a person looks for beside a value, in their order.
-_TOLD = ("threads", "ranks", "n", "shape", "batch", "precision", "bytes", "level", "library")
+_TOLD = ("threads", "ranks", "n", "shape", "batch", "precision", "bytes", "level", "checkpoint_level", "library")
 
 
 def told(metric: Metric, params: Mapping[str, object]) -> str:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from . import _options
+
 if TYPE_CHECKING:
     from ..run.session import How
 
@@ -37,19 +39,7 @@ def _params() -> list[Any]:
         parameters.append(inspect.Parameter(field, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint))
     detach = Annotated[bool, typer.Option("--detach", help="Submit, say how to come back, and leave.")]
     parameters.append(inspect.Parameter("detach", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=detach))
-
-    def nothing(**given: Any) -> None:
-        del given
-
-    nothing.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    nothing.__annotations__ = {one.name: one.annotation for one in parameters}
-    app = typer.Typer(add_completion=False)
-    app.command()(nothing)
-    made = typer.main.get_command(app).params
-    for param in made:
-        param.expose_value = False
-        param.callback = _keep
-    return list(made)
+    return _options.params(parameters, _keep)
 
 
 def _keep(ctx: Any, param: Any, value: Any) -> Any:

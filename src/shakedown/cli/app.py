@@ -1,4 +1,4 @@
-"""The command: `shakedown VERB`. One file per verb; each imports what it needs when it is called, so help is instant."""
+"""The command: `shakedown VERB`. One file per verb, which is loaded when the verb is asked for."""
 
 from __future__ import annotations
 
@@ -10,45 +10,17 @@ import typer
 
 from .. import __version__
 from ..errors import COULD_NOT_MEASURE, USAGE, ShakedownError, unforeseen
-from . import (
-    _batch,
-    accept,
-    accounting,
-    availability,
-    burnin,
-    cluster,
-    compare,
-    energy,
-    energy_archive,
-    energy_check,
-    energy_import,
-    facility,
-    gpu,
-    health,
-    import_,
-    list_,
-    machine,
-    meter,
-    meter_characterise,
-    native,
-    pairs,
-    plan,
-    predict,
-    report,
-    run,
-    tune,
-)
+from . import _verbs
 
 app = typer.Typer(
     name="shakedown",
+    cls=_verbs.Group,
     no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Takes a cluster from installation to production: what it is, how fast it could be, how fast it is, and how it "
     "compares with published systems.\n\nData goes to standard output, messages to standard error. Exit codes: "
     "0 met, 1 not met, 2 usage, 3 could not measure, 4 undecided.",
+    **_verbs.SETTINGS,
 )
 
 
@@ -63,35 +35,6 @@ def _root(
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
 ) -> None:
     pass
-
-
-app.command("machine")(machine.command)
-app.command("gpu")(gpu.command)
-app.command("run", cls=_batch.Command)(run.command)
-app.command("plan")(plan.command)
-app.command("report")(report.command)
-app.command("import")(import_.command)
-app.command("compare")(compare.command)
-app.command("predict")(predict.command)
-app.command("pairs")(pairs.command)
-app.add_typer(tune.app, name="tune")
-app.add_typer(accept.app, name="accept")
-app.add_typer(cluster.app, name="cluster")
-meter.app.command("characterise")(meter_characterise.command)
-energy.app.command("check")(energy_check.check)
-energy.app.command("draw")(energy_check.draw)
-energy.app.command("bundle")(energy_check.bundle)
-energy.app.command("archive")(energy_archive.command)
-energy.app.command("import")(energy_import.command)
-app.add_typer(meter.app, name="meter")
-app.add_typer(energy.app, name="energy")
-app.add_typer(facility.app, name="facility")
-app.add_typer(availability.app, name="availability")
-app.add_typer(burnin.app, name="burnin")
-app.add_typer(health.app, name="health")
-app.add_typer(accounting.app, name="accounting")
-app.command("list")(list_.command)
-app.command("native")(native.command)
 
 
 def main() -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..document import terminal
-from ..errors import COULD_NOT_MEASURE, MET, NOT_MET, UNDECIDED, BadInput, CannotMeasure
+from ..errors import COULD_NOT_MEASURE, MET, NOT_MET, UNDECIDED, BadInput
 
 if TYPE_CHECKING:
     from ..hosts.access import LocalHost
@@ -68,13 +67,13 @@ def report(
     """
     from ..hosts.access import LocalHost
     from ..operate.availability import contract as contracts
-    from ..operate.availability import evaluate, published_comparison
+    from ..operate.availability import evaluate, published_comparison, reading
 
     agreed = contracts.load(contract)
     door = LocalHost()
     low, high = _asked(begin, end, _zone(zone) or agreed.zone)
     history = _history(source, door, low, high, zone, nodes)  # a local time is not read in a zone that nobody named
-    low, high = _stretch(history, low, high)
+    low, high = reading.observed(history, low, high)
     live = "slurm" in source
     table = _jobs(jobs, live, door, low, high)
     told, found = evaluate.evaluate(
@@ -219,30 +218,6 @@ def _history(source: list[str], door: LocalHost, low: int | None, high: int | No
     from ..operate.availability import reading
 
     return reading.read(source, door, begin_s=low, end_s=high, zone=zone, nodes=nodes)
-
-
-def _stretch(history: History, low: int | None, high: int | None) -> tuple[int, int]:
-    """From when to when: as asked, else as far as the sources speak."""
-    from ..operate.availability.history import OPEN_S
-
-    if not history.seen:
-        raise CannotMeasure(
-            "the sources observed nothing", where="--from", hint="at least two observations, or an earlier start"
-        )
-    first, last = history.seen[0][0], history.seen[-1][1]
-    if (low is None and first <= 0) or (high is None and last >= OPEN_S):
-        raise BadInput(
-            "a table does not say for which time it speaks",
-            where="--begin, --end",
-            hint="give both, or add a row of the kind 'observed' to the table",
-        )
-    begin = first if low is None else low
-    end = min(last, int(time.time())) if high is None else high
-    if end <= begin:
-        raise BadInput(
-            "nothing was observed in that time", where="--begin, --end", hint="look at when the sources begin and end"
-        )
-    return begin, end
 
 
 def _jobs(asked: str, live: bool, door: LocalHost, low: int, high: int) -> JobTable | None:

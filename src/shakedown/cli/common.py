@@ -35,3 +35,16 @@ def latest_run(parent: Path) -> Path:
     if not found:
         raise BadInput("there is no run directory", where=str(parent), hint="shakedown run makes one")
     return found[-1]
+
+
+def share(option: str, text: str) -> float:
+    """A share that an option gives: "5 %" or 0.05. Raises BadInput with the option's name."""
+    from ..units import UnknownUnit, parse_quantity
+
+    try:
+        value, unit = parse_quantity(text)
+    except (UnknownUnit, ValueError) as error:
+        raise BadInput(f"{option} {text!r}: {error}", hint="write a share such as '5 %' or 0.05") from None
+    if unit != "1" or not 0 <= value < 1:
+        raise BadInput(f"{option} {text!r} is not a share from 0 to 100 %", hint="write a share such as '5 %' or 0.05")
+    return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,7 @@ from . import common
 
 if TYPE_CHECKING:
     from ..analysis.compare import Cell, Entry, Row
+    from ..analysis.requirements import Requirement
     from ..records import Analysis, Metric
 
 
@@ -33,7 +35,7 @@ def command(
     and not ranked.
     """
     from .. import published, workloads
-    from ..analysis import compare
+    from ..analysis import compare, requirements
     from ..campaign import plan
     from ..records import Metric
 
@@ -47,11 +49,16 @@ def command(
         metrics[name] = Metric(**fields)
     entries = [entry(name, metrics) for name in systems]
     rows = compare.side_by_side(entries, metrics)
+    held = requirements.rows(entries, metrics)
     if json:
-        terminal.print_json({"systems": compare.names_of(entries), "rows": rows})
+        terminal.print_json({"systems": compare.names_of(entries), "rows": rows, "requirements": held})
+        return
+    if held:
+        _print_requirements(held, compare.names_of(entries))
+    elif not rows:
+        print("no metric was measured on two of them")
         return
     if not rows:
-        print("no metric was measured on two of them")
         return
     shown = [row for row in rows if all or not row.detail]
     table = []
@@ -62,6 +69,18 @@ def command(
     terminal.print_table(("metric", "with", *names, "verdict"), table)
     if len(shown) < len(rows):
         print(f"\n  {len(rows) - len(shown)} more rows with --all")
+
+
+def _print_requirements(held: Sequence[Requirement], names: Sequence[str]) -> None:
+    from ..analysis import requirements
+    from ..units import show
+
+    table = []
+    for row in held:
+        cells = ["-" if one is None else show(one.value, row.unit) for one in row.cells]
+        cells[row.system] = f"{row.sense} {show(row.value, row.unit)}"
+        table.append((row.title, row.params, *cells, requirements.verdict(row, names)))
+    terminal.print_table(("metric", "with", *names, "verdict"), table, "What is required")
 
 
 def entry(name: str, metrics: dict[str, Metric]) -> Entry:

@@ -18,7 +18,8 @@ def command(
     workload: Annotated[
         str,
         typer.Argument(
-            help="Whose output it is: xhpl (any HPL), hpcc, mccalpin (STREAM), fio, lammps, or any other workload."
+            help="Whose output it is: xhpl (any HPL), hpcc, mccalpin (STREAM), fio, ior, mdtest, io500, bonnie (bonnie++), "
+            "elbencho, osu, imb, nccl_tests, perftest, ucx_perftest, iperf3, lammps, or any other workload."
         ),
     ],
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Its logs; also packed (gz, xz, bz2).")],

@@ -83,19 +83,7 @@ def settings_of(rate: float, node_floor: str, link_floor: str) -> Settings:
 
     if not 0 < rate < 0.5:
         raise BadInput(f"--rate {rate:g} is not a valid share of false names", hint="give a number such as 0.01")
-    return Settings(rate, _share("--node-floor", node_floor), _share("--link-floor", link_floor))
-
-
-def _share(option: str, text: str) -> float:
-    from ..units import UnknownUnit, parse_quantity
-
-    try:
-        value, unit = parse_quantity(text)
-    except (UnknownUnit, ValueError) as error:
-        raise BadInput(f"{option} {text!r}: {error}", hint="write a share such as '5 %' or 0.05") from None
-    if unit != "1" or not 0 <= value < 1:
-        raise BadInput(f"{option} {text!r} is not a share from 0 to 100 %", hint="write a share such as '5 %' or 0.05")
-    return value
+    return Settings(rate, common.share("--node-floor", node_floor), common.share("--link-floor", link_floor))
 
 
 def exit_code(verdicts: list[PairVerdict], damaged: bool) -> int:

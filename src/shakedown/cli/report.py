@@ -43,12 +43,17 @@ def command(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the analysis as JSON on standard output.")] = False,
 ) -> None:
-    """Make the report of a run directory again, from its files alone; or one report over many run directories."""
+    """Make the report of a run directory again, from its files alone; or one report over many run directories. Of the
+    directory of an emulation (`shakedown radio emulate`) it is that one's page."""
     import gc
 
     from ..results.run_directory import RunDirectory
     from ..run.session import exit_code
 
+    if runs and len(runs) == 1 and (runs[0] / "emulation.json").exists():
+        from . import radio_emulate
+
+        return radio_emulate.write_report(runs[0].absolute(), output / "report.html" if output else None)
     gc.disable()  # hundreds of thousands of records without cycles: looking for some takes a fifth of the time
     opened = [
         RunDirectory.open(common.latest_run(Path("runs")) if str(run) == "latest" else run)

@@ -15,12 +15,12 @@ from typing import NamedTuple
 from ..units import show
 from . import heat_map
 from .axes import Scale, scaled, step_of, words, x_of, y_of
-from .model import Axis, Dots, Heat, Histogram, Lines, Region
+from .model import Axis, Dots, Drawing, Heat, Histogram, Lines, Region
 from .palette import FONT, HEIGHT, PALETTE, WIDTH, Spec, colour, dark_rules
 
 __all__ = ["ANYWHERE", "DASHES", "FONT", "PALETTE", "Drawn", "Key", "colour", "dark_rules", "legend", "spec", "svg"]
 
-Drawn = Lines | Heat | Histogram | Dots
+Drawn = Lines | Heat | Histogram | Dots | Drawing
 
 #: Points in a line from which they are not drawn one by one.
 CROWDED = 80
@@ -34,11 +34,13 @@ class Key(NamedTuple):
 
     name: str
     colour: str
-    look: str  # a shape of SHAPES, or "derived", "measured", "stated", "published", "published anywhere"
+    look: str  # a shape of SHAPES, "area", "dot", "ring", "derived", "measured", "stated", "published", "published anywhere"
 
 
 def legend(figure: Drawn) -> list[Key]:
     """What a page writes below the figure; empty where one line needs no telling apart."""
+    if isinstance(figure, Drawing):
+        return [Key(*one) for one in figure.keys]
     if not isinstance(figure, Lines):
         return []
     keys = [Key(one.name, colour(f"series{index + 1}"), SHAPES[index]) for index, one in enumerate(figure.series)]
@@ -67,7 +69,7 @@ def svg(figure: Drawn, *, standalone: bool = False) -> str:
 
 def spec(figure: Drawn, *, standalone: bool = False) -> Spec:
     """The Vega-Lite description of a figure."""
-    makers = {Lines: _lines, Heat: heat_map.spec, Histogram: _histogram, Dots: _dots}
+    makers = {Lines: _lines, Heat: heat_map.spec, Histogram: _histogram, Dots: _dots, Drawing: _drawing}
     made = makers[type(figure)](figure, standalone)  # type: ignore[operator]
     axis = {
         "labelColor": colour("muted"),
@@ -113,6 +115,28 @@ def spec(figure: Drawn, *, standalone: bool = False) -> Spec:
         },
         **made,
     }
+
+
+def _drawing(figure: Drawing, standalone: bool) -> Spec:
+    """The room's layout; in a file of its own with the legend beside it."""
+    if not standalone or not figure.keys:
+        return figure.layout
+    names = [name for name, _, _ in figure.keys]
+    rows = [{"k": name} for name in names]
+    scale = {"domain": names, "range": [hue for _, hue, _ in figure.keys]}
+    legend: Spec = {
+        "orient": "right",
+        "symbolType": "square",
+        "symbolSize": 160,
+        "symbolStrokeWidth": 0,
+        "labelLimit": 260,
+    }
+    key: Spec = {
+        "data": {"values": rows},
+        "mark": {"type": "square", "opacity": 0, "aria": False},
+        "encoding": {"fill": {"field": "k", "type": "nominal", "scale": scale, "legend": legend}},
+    }
+    return {**figure.layout, "layer": [*figure.layout["layer"], key]}
 
 
 # --------------------------------------------------------------------------------------------------------------- lines

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..units import round_to, scale_for, show
 from .axes import quoted
-from .model import Heat
+from .model import Drawing, Heat
 from .palette import WIDTH, Spec, colour
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _DENSE = 9  # pixels of a cell from which cells are set apart
 
 def is_wide(figure: object) -> bool:
     """Whether the figure takes the whole width of a page."""
-    return isinstance(figure, Heat) and len(figure.labels) >= WIDE
+    return isinstance(figure, Drawing) or (isinstance(figure, Heat) and len(figure.labels) >= WIDE)
 
 
 def key(figure: Heat) -> tuple[str, str]:

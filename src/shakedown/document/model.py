@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -217,10 +217,18 @@ class Dots(Figure, frozen=True, kw_only=True):
     names: tuple[str, ...]
 
 
+class Drawing(Figure, frozen=True, kw_only=True):
+    """A figure that a room lays out itself, such as a map: ``layout`` is Vega-Lite, which gets the house's type and colours;
+    ``keys`` are its legend (name, colour, look as in ``charts.Key``). It takes the width of the page."""
+
+    layout: dict[str, Any]
+    keys: tuple[tuple[str, str, str], ...] = ()
+
+
 class Figures(Block, frozen=True, kw_only=True):
     """``folded``: shown when asked for, under the words of ``title``."""
 
-    figures: tuple[Lines | Heat | Histogram | Dots, ...]
+    figures: tuple[Lines | Heat | Histogram | Dots | Drawing, ...]
     title: str = ""
     folded: bool = False
 

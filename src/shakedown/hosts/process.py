@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from ..programs import events
+from ..units import whole_number
 from .access import inherited
 
 #: Output past this is read and dropped: a program that prints without end must not fill memory or the disk.
 OUTPUT_LIMIT_BYTES = 256 * 2**20
 _GRACE_S = 2.0
+_ENDS_S = 5.0  # after SIGKILL: only a call of the kernel that does not return takes longer
 
 
 class Exit(NamedTuple):
@@ -29,12 +31,16 @@ class Exit(NamedTuple):
     wall_s: float
     cpu_s: float  # user and system time of the process and its waited-for children
     lost: str  # why output could not be written to its file; empty when it was
+    stuck: str = ""  # why it has not ended, though it was killed; empty when it has
 
 
 class Process:
-    """A child under way. Its output goes to ``stdout`` and ``stderr`` in ``folder`` as it comes, and stays in memory."""
+    """A child under way. Its output goes to ``stdout`` and ``stderr`` in ``folder`` as it comes, and stays in memory. It
+    runs in ``folder``, or in ``cwd`` where one is given."""
 
-    def __init__(self, argv: Sequence[str], env: Mapping[str, str], folder: Path, stdin: str = "") -> None:
+    def __init__(
+        self, argv: Sequence[str], env: Mapping[str, str], folder: Path, stdin: str = "", cwd: Path | None = None
+    ) -> None:
         self._begun = time.monotonic()
         self._start_error = ""
         self._child: subprocess.Popen[bytes] | None = None
@@ -54,7 +60,7 @@ class Process:
                 list(argv),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                cwd=folder,
+                cwd=cwd or folder,
                 env=inherited(env),
                 stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
                 start_new_session=True,
@@ -82,28 +88,28 @@ class Process:
             for name, pipe in (("stdout", child.stdout), ("stderr", child.stderr)):
                 os.set_blocking(pipe.fileno(), False)
                 selector.register(pipe, selectors.EVENT_READ, name)
-            ended = os.pidfd_open(child.pid)
-            selector.register(ended, selectors.EVENT_READ, "exit")
+            end = os.pidfd_open(child.pid)
+            selector.register(end, selectors.EVENT_READ, "exit")
             try:
                 timed_out = self._listen(selector, limit_s, estimate_s, advance)
             finally:
-                os.close(ended)
+                os.close(end)
         if timed_out:
             kill_group(child.pid)
         self._drain(child)
-        _, status, usage = os.wait4(child.pid, 0)
+        ended = _reaped(child)
         kill_group(child.pid, grace_s=0)  # what it left running must not disturb the next run
-        child.returncode = os.waitstatus_to_exitcode(status)
-        code = child.returncode
-        return self._exit(
-            code if code >= 0 else None, -code if code < 0 else None, timed_out, usage.ru_utime + usage.ru_stime
-        )
+        if ended is None:
+            stuck = f"process {child.pid} waits in the kernel for what does not answer, and cannot be ended"
+            return self._exit(None, None, timed_out, 0.0)._replace(stuck=stuck)
+        code, cpu_s = ended
+        return self._exit(code if code >= 0 else None, -code if code < 0 else None, timed_out, cpu_s)
 
     def kill(self) -> None:
         """End it and its group at once."""
         if self._child is not None and self._child.returncode is None:
             kill_group(self._child.pid)
-            self._child.wait()
+            _reaped(self._child)
         self._close()
 
     def _listen(
@@ -175,6 +181,21 @@ class Process:
         )
 
 
+def _reaped(child: subprocess.Popen[bytes]) -> tuple[int, float] | None:
+    """How a child that ended or was killed did: its exit code (a signal is negative) and its seconds of processor. None
+    where it does not end: a process in a call to storage that hangs is not killed before that answers."""
+    deadline = time.monotonic() + _ENDS_S
+    while True:
+        pid, status, usage = os.wait4(child.pid, os.WNOHANG)
+        if pid:
+            child.returncode = os.waitstatus_to_exitcode(status)
+            return child.returncode, usage.ru_utime + usage.ru_stime
+        if time.monotonic() >= deadline:
+            child.returncode = -signal.SIGKILL  # nobody waits for it any more
+            return None
+        time.sleep(0.01)
+
+
 def _tell(data: bytes, advance: Callable[[float | None, str], None]) -> None:
     """Pass on the last progress event in what was just read."""
     for line in reversed(data.splitlines()):
@@ -221,3 +242,24 @@ def group_alive(group: int) -> bool:
         return Path(f"/proc/{group}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
     except OSError:
         return False
+
+
+def pids() -> list[int]:
+    """All processes, as this host counts them."""
+    return [pid for name in os.listdir("/proc") if (pid := whole_number(name)) is not None]
+
+
+def facts_of(pid: int, name: str) -> bytes:
+    """A file of ``/proc`` about a process; empty where it has ended or may not be looked at."""
+    try:
+        return Path(f"/proc/{pid}/{name}").read_bytes()
+    except OSError:
+        return b""
+
+
+def innermost_id(pid: int) -> int:
+    """The number that a process has in its own process namespace; 0 where it has ended."""
+    for line in facts_of(pid, "status").splitlines():
+        if line.startswith(b"NSpid:"):
+            return int(line.split()[-1])
+    return 0

@@ -4,7 +4,7 @@ flop/s            multiprocessors x lanes x 2 (fused multiply-add) x highest clo
 matrix units      multiprocessors x flop in a cycle (table of the white papers) x highest clock
 memory bandwidth  bus width / 8 x 2 transfers per clock x highest memory clock
 PCI Express       lanes x transfers x the encoding's share, one way; ``payload`` is what copies can reach of it (below)
-NVLink            links that are up x the rate of one, one way
+NVLink            links that are up x the rate of one, one way; ``payload`` is what collectives can carry of it
 
 The highest clock is the one that the driver states; data sheets often state a lower one for matrix units, and under full
 load the power limit sets a lower one still.
@@ -23,6 +23,9 @@ import msgspec
 from ..records import Absent, Gpu, Peak
 from . import pcie
 
+#: Peaks from which the limits of collectives follow (analysis/collective_limits.py).
+NVLINK_PAYLOAD, NVLINK_SWITCHED = "gpu.nvlink.payload", "gpu.nvlink.switched"
+
 
 class Accelerator(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One entry of ``accelerators.toml``."""
@@ -39,6 +42,8 @@ class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     capabilities: dict[str, tuple[int, int]]
     matrix: dict[str, dict[str, int]]
     nvlink: dict[str, int]
+    nvlink_payload: dict[str, float]
+    nvlink_switched: dict[str, int]
     accelerator: tuple[Accelerator, ...]
 
 
@@ -135,7 +140,8 @@ def _of_matrix_units(word: str) -> tuple[str, str]:
 def peak_units() -> dict[str, str]:
     """The peaks that can be derived for some GPU, each with its unit."""
     words = dict.fromkeys(word for units in table().matrix.values() for word in units)
-    links = ("gpu.memory.bandwidth", "gpu.pcie.bandwidth", "gpu.pcie.payload", "gpu.nvlink.bandwidth")
+    links = ("gpu.memory.bandwidth", "gpu.pcie.bandwidth", "gpu.pcie.payload", "gpu.nvlink.bandwidth", NVLINK_PAYLOAD,
+             NVLINK_SWITCHED)  # fmt: skip
     return {
         "gpu.flops.fp64": "flop/s",
         "gpu.flops.fp32": "flop/s",
@@ -168,4 +174,17 @@ def _links(gpu: Gpu, who: str) -> list[Peak]:
     if links and rate:
         basis = f"{who}: {links:g} NVLinks x {rate} GB/s one way"
         found.append(_peak("gpu.nvlink.bandwidth", links * rate * 1e9, "B/s", basis))
+        found += _payload(links, _capability(gpu), f"{who}: {links:g} NVLinks")
+    return found
+
+
+def _payload(links: float, capability: str, who: str) -> list[Peak]:
+    """What collectives can carry over a GPU's NVLinks, one way; and again where they end in switches that reduce."""
+    rate = table().nvlink_payload.get(capability)
+    if not rate:
+        return []
+    basis = f"{who} x {rate:g} GB/s of payload one way"
+    found = [_peak(NVLINK_PAYLOAD, links * rate * 1e9, "B/s", basis)]
+    if links >= table().nvlink_switched.get(capability, 10**9):
+        found.append(_peak(NVLINK_SWITCHED, links * rate * 1e9, "B/s", f"{basis}, to switches that can reduce"))
     return found

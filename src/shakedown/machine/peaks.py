@@ -17,7 +17,7 @@ import msgspec
 
 from ..hosts.access import format_cpu_list
 from ..records import Absent, Core, Cpu, Host, Memory, Peak
-from . import microarchitecture
+from . import gpu_collectives, microarchitecture
 from .accelerators import gpu_peaks, peak_units
 from .core_kinds import ONE_KIND
 from .microarchitecture import OR_NEWER, Microarchitecture
@@ -32,13 +32,20 @@ def peaks(host: Host) -> _Found:
         flops: _Found = (), (Absent(what="peak of flop/s", why="neither a base clock nor any other can be read"),)
     else:
         flops = flop_peaks(host, host.cpu.clock_hz, host.cpu.clock_basis)
-    parts = (flops, memory_peaks(host, entry), gpu_peaks(host.gpus))
+    collectives: _Found = gpu_collectives.node_peaks(host.gpus, host.networks), ()
+    parts = (flops, memory_peaks(host, entry), gpu_peaks(host.gpus), collectives)
     return tuple(peak for part in parts for peak in part[0]), tuple(item for part in parts for item in part[1])
 
 
 def units() -> dict[str, str]:
     """The peaks that can be derived for some host, each with its unit."""
-    return {"flops.fp64": "flop/s", "flops.fp32": "flop/s", "memory.bandwidth": "B/s", **peak_units()}
+    return {
+        "flops.fp64": "flop/s",
+        "flops.fp32": "flop/s",
+        "memory.bandwidth": "B/s",
+        **peak_units(),
+        **gpu_collectives.UNITS,
+    }
 
 
 # ---------------------------------------------------------------------------------------------------------------- flops

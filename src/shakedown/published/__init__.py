@@ -14,12 +14,13 @@ from pathlib import Path
 
 from .checking import discrepancies, problems_of, recompute, shared_metrics
 from .flatten import flatten
-from .model import FORMAT, HasUnit, MetricDef, PublishedValue, Recomputed, Record, System
+from .model import FORMAT, HasUnit, MetricDef, PublishedValue, Recomputed, Record, Required, System
 
 __all__ = [
     "MetricDef",
     "PublishedValue",
     "Recomputed",
+    "Required",
     "System",
     "check",
     "discrepancies",

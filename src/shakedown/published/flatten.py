@@ -50,6 +50,7 @@ def flatten(record: Record) -> tuple[list[PublishedValue], list[PublishedPeak], 
                     params=stated.params,
                     where=stated.where,
                     document=document,
+                    required=stated.required,
                     note=stated.note,
                     doubt=PROSE,
                 )

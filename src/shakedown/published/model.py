@@ -8,6 +8,9 @@ import msgspec
 
 Param = int | float | str
 
+#: What a document requires of its system: results below a figure, or not below it. Empty: no requirement.
+Required = Literal["", "below", "above"]
+
 #: The parameters that all files share. A name that is nearly one of these is taken for a slip.
 PARAMETERS = (
     "nodes",
@@ -86,6 +89,7 @@ class StatedValue(_Strict, frozen=True, kw_only=True):
     value: str
     unit: str
     where: str
+    required: Required = ""
     params: dict[str, Param] = {}
     note: str = ""
 
@@ -165,6 +169,7 @@ class PublishedValue(_Strict, frozen=True, kw_only=True):
     params: dict[str, Param] = {}
     where: str
     document: str
+    required: Required = ""
     note: str = ""
     doubt: int = 0  # 0: of a table; 1: of the text; 2: the document contradicts itself there (an erratum)
 

@@ -74,12 +74,23 @@ from .run import (
     Run,
     State,
 )
+from .scaling import (
+    BestCount,
+    Scaling,
+    ScalingKind,
+    ScalingLaw,
+    ScalingPoint,
+    ScalingSeries,
+    Speedup,
+    TimeAt,
+)
 
 __all__ = [
     "IMPORTED",
     "SCORED",
     "Absent",
     "Analysis",
+    "BestCount",
     "Cache",
     "Case",
     "Cause",
@@ -124,11 +135,18 @@ __all__ = [
     "Record",
     "Residual",
     "Run",
+    "Scaling",
+    "ScalingKind",
+    "ScalingLaw",
+    "ScalingPoint",
+    "ScalingSeries",
     "Setting",
     "Software",
+    "Speedup",
     "State",
     "SteadyWindow",
     "Term",
+    "TimeAt",
     "Value",
     "Verdict",
 ]

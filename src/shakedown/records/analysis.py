@@ -10,6 +10,7 @@ from .finding import Finding, Metric, Verdict
 from .machine import Absent, Machine, Params, Record
 from .power import PowerView
 from .run import Disturbance, Notice, State
+from .scaling import Scaling
 
 
 class Check(Record, frozen=True, kw_only=True):
@@ -132,6 +133,7 @@ class Analysis(Record, frozen=True, kw_only=True):
     beside: tuple[PublishedComparison, ...] = ()
     curves: tuple[Curve, ...] = ()  # published ones of the metrics that were measured
     pairs: tuple[PairMatrix, ...] = ()  # matrices of so many pairs that findings keep the best and the worst alone
+    scaling: tuple[Scaling, ...] = ()  # where the same work was measured at three counts of workers or more
     power: PowerView | None = None  # where meters were read during the run
     skipped: tuple[Absent, ...] = ()
     not_begun: tuple[str, ...] = ()  # labels of the plan's runs that were not begun: interrupted, or no time was left

@@ -40,7 +40,9 @@ class Metric(Record, frozen=True, kw_only=True):
     # Circumstances that must be alike before two values of it are ranked: fields of Circumstances, "extent" (the cores or
     # devices that worked), or parameters.
     ranked_by: tuple[str, ...] = ("device", "nodes", "extent", "virtual")
-    published_as: str = ""  # the metric in which documents publish what accelerators reach of it: "hpl.rate"
+    # The metric in which documents publish what accelerators reach of it ("hpl.rate"), or it without its direction
+    # ("io.bandwidth").
+    published_as: str = ""
     # The value is a share of so many counted things: the case's work of that name ("expected"), or that over a parameter
     # ("expected/ranks"), where the value is the worst of so many parts.
     share_of: str = ""

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import BadInput, CannotMeasure, unknown
+from ..hosts import process
 from . import entering, files, namespaces, slurm, ssh
 from .settings import CONTROLLER, Description, node_names
 
@@ -57,7 +58,7 @@ def running(directory: Path, description: Description) -> dict[str, int]:
             spaces[namespaces.namespace(pid)] = host
     found: dict[str, int] = {}
     known = {name.partition("@")[0] for name in names(description)}
-    for pid in namespaces.pids():
+    for pid in process.pids():
         name = namespaces.command_name(pid)  # the kernel keeps 15 bytes of it: all of these
         host = spaces.get(namespaces.namespace(pid), "") if name in known else ""
         if name == "sshd" and "[listener]" not in " ".join(namespaces.words_of(pid)):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import CannotMeasure, Unavailable
+from ..hosts import process
 from ..hosts.access import LocalHost, Result
 from . import daemons, entering, namespaces, network
 from .settings import CONTROLLER, Description, Link
@@ -131,7 +132,7 @@ def _by_process(directory: Path, description: Description, here: int, node: str,
 def carrier(description: Description, here: int, node: str) -> int:
     """The process that carries the frames of a node's link; 0 where none does."""
     space, near = namespaces.namespace(here), network.taps(node)[1]
-    for pid in namespaces.pids():
+    for pid in process.pids():
         words = namespaces.words_of(pid)
         if str(PROGRAM) in words and near in words and namespaces.namespace(pid) == space:
             return pid

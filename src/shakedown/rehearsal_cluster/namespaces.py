@@ -14,7 +14,6 @@ from pathlib import Path
 
 from ..hosts import process
 from ..hosts.access import LocalHost
-from ..units import whole_number
 from .settings import CONTROLLER, Layout
 
 INIT = Path(__file__).parent / "init.py"
@@ -68,16 +67,11 @@ def enter(layout: Layout, pid: int, *, only: Sequence[str] = (), administer: boo
 def process_1(directory: Path, host: str) -> int:
     """The process id, as this host counts, of a host's process 1; 0 where it does not run."""
     wanted = [os.fsencode(one) for one in (INIT, directory, host)]
-    for pid in pids():
-        words = _read(f"/proc/{pid}/cmdline").split(b"\0")
-        if words[-4:-1] == wanted and words[0] != b"unshare" and _innermost_id(pid) == 1:
+    for pid in process.pids():
+        words = process.facts_of(pid, "cmdline").split(b"\0")
+        if words[-4:-1] == wanted and words[0] != b"unshare" and process.innermost_id(pid) == 1:
             return pid
     return 0
-
-
-def pids() -> list[int]:
-    """The ids of all processes that this one sees."""
-    return [pid for name in os.listdir("/proc") if (pid := whole_number(name)) is not None]
 
 
 def namespace(pid: int, kind: str = "pid") -> int:
@@ -89,23 +83,23 @@ def namespace(pid: int, kind: str = "pid") -> int:
 
 
 def command_name(pid: int) -> str:
-    return _read(f"/proc/{pid}/comm").decode("utf-8", "replace").strip()
+    return process.facts_of(pid, "comm").decode("utf-8", "replace").strip()
 
 
 def words_of(pid: int) -> list[str]:
     """The command line of a process."""
-    return _read(f"/proc/{pid}/cmdline").decode("utf-8", "replace").split("\0")[:-1]
+    return process.facts_of(pid, "cmdline").decode("utf-8", "replace").split("\0")[:-1]
 
 
 def marked(directory: Path) -> list[int]:
     """The processes, this one apart, that belong to this cluster."""
-    return [pid for pid in pids() if pid != os.getpid() and _belongs(pid, directory) and alive(pid)]
+    return [pid for pid in process.pids() if pid != os.getpid() and _belongs(pid, directory) and alive(pid)]
 
 
 def _belongs(pid: int, directory: Path) -> bool:
     """Whether the environment says so; two daemons hide theirs. munged lets no one read it: its command line tells. A step
     daemon of Slurm's writes its title over it: the log that it holds open tells."""
-    if os.fsencode(f"SHAKEDOWN_CLUSTER={directory}") in _read(f"/proc/{pid}/environ").split(b"\0"):
+    if os.fsencode(f"SHAKEDOWN_CLUSTER={directory}") in process.facts_of(pid, "environ").split(b"\0"):
         return True
     name = command_name(pid)
     if name == "munged":
@@ -126,7 +120,7 @@ def open_files(pid: int) -> list[str]:
 
 def variable(pid: int, name: str) -> str:
     """A variable of the environment that a process was started with; empty where it has none or does not show it."""
-    for one in _read(f"/proc/{pid}/environ").split(b"\0"):
+    for one in process.facts_of(pid, "environ").split(b"\0"):
         if one.startswith(name.encode() + b"="):
             return one.partition(b"=")[2].decode("utf-8", "replace")
     return ""
@@ -140,17 +134,3 @@ def alive(pid: int) -> bool:
 def environment(values: Mapping[str, str], folder: str) -> tuple[str, ...]:
     """The words that start a command in this folder with these and no other environment variables."""
     return ("env", "-i", f"--chdir={folder}", *(f"{name}={value}" for name, value in values.items()))
-
-
-def _innermost_id(pid: int) -> int:
-    for line in _read(f"/proc/{pid}/status").splitlines():
-        if line.startswith(b"NSpid:"):
-            return int(line.split()[-1])
-    return 0
-
-
-def _read(path: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError:
-        return b""

@@ -9,6 +9,7 @@ from ..document.text import count, day
 from ..records import Analysis, Finding
 from . import _failures, _first_page, _fleet, _machine, _methods, _power, _workload
 from . import pairs as _pairs
+from . import scaling as _scaling
 
 _made: list[tuple[Analysis, Document]] = []  # the last one: every format of a report asks for the same
 
@@ -35,6 +36,8 @@ def _document(analysis: Analysis) -> Document:
         sections.append(_workload.section(name, analysis, group, metrics, fleet))
     if pairs := _pairs.section(analysis):
         sections.append(pairs)
+    if scaling := _scaling.section(analysis.scaling):
+        sections.append(scaling)
     if power := _power.section(analysis):
         sections.append(power)
     sections += [_failures.section(analysis), *_methods.sections(analysis)]

@@ -46,7 +46,7 @@ def measurement(
             garbage = "the program says at its end that a check failed, and none of its cases does"
     else:
         cases, notices, garbage = _parse(workload, run, stdout)
-    cases = _marked(cases, workload, run)
+    cases, notices = _completed(cases, notices, workload, run)
     state, reason = judge(
         job,
         cases,
@@ -102,6 +102,14 @@ def alone(job: Job, facts: object, ranks: int) -> str:
         f"requested {ranks} ranks on {len(wanted)} hosts, and the program saw {size} on {len(found)} "
         f"({', '.join(sorted(found)[:8])}): the launcher does not fit the MPI that it is linked to, or left hosts out"
     )
+
+
+def _completed(
+    cases: tuple[Case, ...], notices: tuple[Notice, ...], workload: workloads.Workload, run: Run
+) -> tuple[tuple[Case, ...], tuple[Notice, ...]]:
+    """The cases with those that follow from all of them, each marked."""
+    more, said = workload.totals(cases) if workload.totals else ((), ())
+    return _marked((*cases, *more), workload, run), (*notices, *said)
 
 
 def _marked(cases: tuple[Case, ...], workload: workloads.Workload, run: Run) -> tuple[Case, ...]:
@@ -196,6 +204,7 @@ def in_words(case: Case) -> str:
 #: What launchers and an MPI's runtime add when a program has ended: that it did, never why.
 _ADDED = re.compile(
     r"(srun|slurmstepd): .*(Force Terminated|Terminating|Job step aborted|forcing job termination|CANCELLED AT)"
+    r"|srun: error: \S+: tasks? [\d,-]+: (Exited with exit code \d+|Terminated)$"
     r"|\*\*\*|(\[[^\]]+:\d+\] )(\*\*\*|\[ ?\d+\] |Signal code:|Failing at address:|Associated errno:)"
     r"|\[[^\]]+:\d+\] Local abort before MPI_INIT"
 )

@@ -114,6 +114,9 @@ def _ended(job: Job, ended: Exit, now_ns: int) -> tuple[Job, tuple[Notice, ...]]
         text = f"the program's output could not be kept: {ended.lost}"
         advice = "free some space; the measurement itself was kept in memory"
         notices.append(Notice(code="output-lost", text=text, advice=advice))
+    if ended.stuck:
+        advice = "the storage that it works on is the first to look at (dmesg, its server): it ends once that answers"
+        notices.append(Notice(code="process-stuck", text=ended.stuck, advice=advice))
     job = msgspec.structs.replace(
         job, end_ns=end_ns, exit_code=ended.code, signal=ended.signal, timed_out=ended.timed_out
     )

@@ -86,6 +86,8 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     """
     notices: Callable[[str, Params], tuple[Notice, ...]] | None = None
     """What a parsed text says besides its figures: parts that were left out, doubts of the program's own."""
+    totals: Callable[[Sequence[Case]], tuple[tuple[Case, ...], tuple[Notice, ...]]] | None = None
+    """Cases that follow from all of a run's, such as a score over its phases, and what is to be said of them."""
     stated: Callable[[str], Stated] | None = None
     """The host and the times that a log of an existing program states, for logs that users have."""
     label: Callable[[Params], str] | None = None

@@ -14,9 +14,14 @@ compared whole afterwards: one wrong page and the run has no result. The page ca
 by dropping written pages before they are read, where the file system has no O_DIRECT; the case says which. What a file
 server remembers is not kept out: files larger than its memory are.
 
+What was written is read by another rank than wrote it, on another host where there are several. What the devices moved is
+counted beside it: a rate that is above theirs is that of this host's memory, and a notice says so.
+
 **Small files**: made, looked at and removed in a second; over several ranks each looks at another's.
 
-Free space is checked before; whatever ends the run, its files are removed. See native/filesystem/README.md.
+It is the single-host form of ``storage``, whose program it runs.
+
+Free space is checked before; whatever ends the run, its files are removed. See native/storage/README.md.
 """
 
 from __future__ import annotations

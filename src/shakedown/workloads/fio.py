@@ -3,7 +3,8 @@
 A job reads or writes for a given time or size; bandwidth is its bytes over its run time, operations likewise. Completion
 latencies are fio's own mean and percentiles over all operations. One job is one sample: repeats of the run give the
 interval. A job that fio says ended with an error, and one whose operations failed or were dropped (``continue_on_error``),
-has no score. With ``direct`` the page cache is left out; without it a file smaller than memory measures memory.
+has no score. With ``direct`` the page cache is left out; without it a file smaller than memory may be read from there
+(``cache``), and such a figure is in doubt, shown and not ranked. fio's sizes are in steps of 1024.
 
 Source: fio's documentation, "JSON output"; ``bw_bytes`` = ``io_bytes`` / ``runtime``.
 """
@@ -18,8 +19,9 @@ import msgspec
 
 from .. import strict
 from ..launchers import Command
-from ..records import Case, Host, Params, Residual, Value
+from ..records import Case, Host, Notice, Params, Residual, Value
 from . import Garbage, Stated
+from .common import page_cache
 from .common.printed import at
 from .common.table import table_of
 
@@ -93,13 +95,13 @@ def parse(text: str, params: Params) -> tuple[Case, ...]:
         given = {**answer.options, **job.options}
         for direction, done in (("read", job.read), ("write", job.write)):
             if done.io_bytes:
-                cases.append(_case(direction, done, given, job))
+                cases.append(_case(direction, done, given, job, params))
     if not cases:
         raise Garbage("fio moved no bytes")
     return tuple(cases)
 
 
-def _case(direction: str, done: _Done, given: dict[str, str], job: _Job) -> Case:
+def _case(direction: str, done: _Done, given: dict[str, str], job: _Job, asked: Params) -> Case:
     if not all(0 < one < math.inf for one in (done.runtime, done.io_bytes)) or not 0 <= done.total_ios < math.inf:
         raise Garbage(f"fio's job {job.jobname!r} moved {done.io_bytes:g} bytes in {done.runtime:g} ms")
     latency = done.clat_ns if done.clat_ns.mean else done.lat_ns
@@ -118,6 +120,13 @@ def _case(direction: str, done: _Done, given: dict[str, str], job: _Job) -> Case
         "engine": str(given.get("ioengine", "psync")),
         "direct": str(given.get("direct", "0")) == "1",
     }
+    # A job that goes on for a time moves its file again and again: no more than the file can be from the cache.
+    data = min(done.io_bytes, _size(given) * int(params["jobs"]) or done.io_bytes)
+    synced = direction == "write" and any(given.get(name, "0") != "0" for name in ("end_fsync", "fsync", "fdatasync"))
+    moved = page_cache.Moved(
+        direction, data, done.runtime * 1e-3 * data / done.io_bytes, 1, bool(params["direct"]), synced
+    )
+    params |= page_cache.verdict(moved, asked)
     check = Residual(value=lost, limit=0.0, kind="operations that failed or were dropped")
     return Case(kernel=direction, params=params, work=work, seconds=(done.runtime * 1e-3,), residual=check)
 
@@ -128,6 +137,17 @@ def _whole(given: dict[str, str], name: str) -> int:
     if not re.fullmatch(r"[1-9]\d{0,8}", word):
         raise Garbage(f"fio's option {name} = {word[:40]!r} is not a count")
     return int(word)
+
+
+def _size(given: dict[str, str]) -> float:
+    """The bytes of a job's file; 0 where the option is not a plain size (a share of the disk, a range)."""
+    found = re.fullmatch(r"(\d{1,15})([kmgtp]?)i?b?", given.get("size", "").lower())
+    return int(found[1]) * 1024.0 ** " kmgtp".index(found[2] or " ") if found else 0.0
+
+
+def notices(text: str, params: Params) -> tuple[Notice, ...]:
+    """What is in doubt."""
+    return page_cache.notices([(case.kernel, case.params) for case in parse(text, params)])
 
 
 def stated(text: str) -> Stated:
@@ -143,7 +163,9 @@ WORKLOAD = TABLE.workload(
     title="fio: file-system bandwidth, operations and latency",
     command=_command,
     parse=parse,
+    notices=notices,
     stated=stated,
+    resolve=lambda params, machine: (page_cache.resolved(params, machine),),
     marks=("size", "directory"),
     estimate_s=lambda params, host: max(5.0, float(params["seconds"]) + 2),
 )

@@ -16,11 +16,11 @@ import math
 import re
 from collections.abc import Mapping
 
-from ..errors import BadInput, Unavailable
+from ..errors import BadInput
 from ..launchers import Command
 from ..records import Case, Host, Machine, Notice, Params, Residual
 from . import Garbage, Stated
-from .common import hpl_dat
+from .common import hpl_dat, site_mpi
 from .common.hpl import grid
 from .common.hpl_dat import HplDat
 from .common.printed import at
@@ -56,11 +56,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
             f"{memory / 2**30:.1f} GiB that are free",
             hint=f"at most n = {math.isqrt(int(0.1 * memory))}",
         )
-    if not any(one.kind == "mpi" for one in host.software):
-        raise Unavailable(
-            "hpcc needs the MPI that it was built with; no mpirun was found",
-            hint="load the site's MPI module, or install openmpi-bin",
-        )
+    site_mpi.need(host, "hpcc")
     return ({**params, "ranks": ranks},)
 
 

@@ -189,15 +189,13 @@ def _seconds(line: str, n: int, time: str, gflops: str) -> float:
     """The middle of the times that both numbers of a line allow, each within half its last place.
 
     Raises Garbage where they allow none."""
-    seconds, rate = float(time), float(gflops) * 1e9
-    half, rate_half = _printed.half_place(time), _printed.half_place(gflops) * 1e9
-    if not (seconds > 0 and rate > rate_half and math.isfinite(rate)):
+    seconds, rate = _printed.span(time), _printed.span(gflops, 1e9)
+    if not (float(time) > 0 and rate.low > 0 and math.isfinite(rate.high)):
         raise Garbage(f"a result without a time or a rate: {line.strip()!r}")
-    low = max(seconds - half, hpl.flop(n) / (rate + rate_half))
-    high = min(seconds + half, hpl.flop(n) / (rate - rate_half))
-    if low > high * (1 + 1e-6):  # numbers half-way between two places may be rounded either way
+    found = _printed.agreed_s(_printed.Span(hpl.flop(n), hpl.flop(n)), seconds, rate)
+    if found is None:
         raise Garbage(f"N, Time and Gflops do not agree (2/3 N^3 + 3/2 N^2 operations): {line.strip()!r}")
-    return (low + high) / 2
+    return found
 
 
 def _check(text: str, begin: int, end: int) -> Residual | None:

@@ -116,7 +116,7 @@ def from_findings(findings: Iterable[Finding]) -> list[Pairs]:
         if key not in chosen:
             metrics = workloads.get(one.workload).metrics
             mine = next((metric for metric in metrics if metric.name == one.metric), None)
-            chosen[key] = mine if mine is not None and mine == _metric_of(metrics, mine.kernel) else None
+            chosen[key] = mine if mine is not None and mine == metric_of(metrics, mine.kernel) else None
         metric = chosen[key]
         if metric is None:
             continue
@@ -162,7 +162,7 @@ class _Good:
             check = case.residual
             if check is not None and not check.passed:
                 why = check.kind if check.value is None else f"{check.value:g} {check.kind}"
-                metric = _metric_of(workloads.get(self.workload).metrics, case.kernel)
+                metric = metric_of(workloads.get(self.workload).metrics, case.kernel)
                 if metric is not None:
                     self._dead.append((self.workload, metric, case.params, why))
             elif case.seconds:
@@ -214,11 +214,11 @@ def _add(gathered: Gathered, cases: table.Cases) -> None:
 def _metric_and_work(workload: str, kernel: str, text: str) -> tuple[Metric | None, dict[str, float]]:
     """The metric that the values of such cases are in, None where it does not apply; and their work."""
     work = msgspec.json.decode(text, type=dict[str, float])
-    metric = _metric_of(workloads.get(workload).metrics, kernel)
+    metric = metric_of(workloads.get(workload).metrics, kernel)
     return (metric if metric is not None and applies(metric, work) else None), work
 
 
-def _metric_of(metrics: Iterable[Metric], kernel: str) -> Metric | None:
+def metric_of(metrics: Iterable[Metric], kernel: str) -> Metric | None:
     """The first metric of the kernel: the others say the same of the same seconds."""
     found = (one for one in metrics if one.kernel == kernel and one.better != "none" and not is_reported(one))
     return next(found, None)

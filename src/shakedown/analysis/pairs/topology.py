@@ -61,6 +61,17 @@ def read(path: Path) -> dict[str, str]:
     return found
 
 
+def tree(path: Path) -> dict[str, str]:
+    """Node or switch -> the switch that it hangs on: as ``read``, and the switches behind switches. Raises BadInput."""
+    found = dict(read(path))
+    for line in read_text(path).splitlines():
+        entries = {name.lower(): item for name, item in re.findall(r"(\w+)\s*=\s*(\S+)", line.partition("#")[0])}
+        if "switchname" in entries and "switches" in entries:
+            for below in expand(entries["switches"]):
+                _put(found, below, entries["switchname"], str(path))
+    return found
+
+
 def _put(found: dict[str, str], node: str, switch: str, file: str) -> None:
     if found.setdefault(node, switch) != switch:
         raise BadInput(

@@ -34,12 +34,19 @@ class Slope(NamedTuple):
     u_per_s: float
 
 
+def _lagged_products(values: Floats) -> Floats:
+    """The sum of v_i v_(i+k) over i, for k = 0 ... n-1."""
+    n = len(values)
+    size = 1 << (2 * n - 1).bit_length()
+    spectrum = np.fft.rfft(values, size)
+    products: Floats = np.fft.irfft(spectrum.real**2 + spectrum.imag**2, size)[:n]
+    return products
+
+
 def autocorrelation(values: Floats) -> Floats:
     """rho_k for k = 0 ... n-1 (divided by n, which keeps it positive definite)."""
     n = len(values)
-    size = 1 << (2 * n - 1).bit_length()
-    spectrum = np.fft.rfft(values - values.mean(), size)
-    covariance = np.fft.irfft(spectrum.real**2 + spectrum.imag**2, size)[:n]
+    covariance = _lagged_products(values - values.mean())
     if covariance[0] <= 0:
         return np.concatenate([[1.0], np.zeros(n - 1)])
     out: Floats = covariance / covariance[0]
@@ -128,8 +135,7 @@ def slope(t_s: Floats, values: Floats) -> Slope:
     per_s = float(x @ values) / square
     residuals = values - values.mean() - per_s * x
     lags = min(n // 3, max(math.ceil(4 * (n / 100) ** (2 / 9)), math.ceil(2 * tau_int(residuals))))
-    scores = x * residuals
-    total = float(scores @ scores)
-    for lag in range(1, lags + 1):
-        total += 2 * (1 - lag / (lags + 1)) * float(scores[lag:] @ scores[:-lag])
+    products = _lagged_products(x * residuals)[: lags + 1]
+    weights = 1 - np.arange(1, lags + 1) / (lags + 1)
+    total = float(products[0] + 2 * weights @ products[1:])
     return Slope(per_s, math.sqrt(max(total, 0.0) * n / (n - 2)) / square)

@@ -72,7 +72,7 @@ def unit_of(name: str, own: str, dialect: str) -> str:
 
 
 def channel_of(name: str, unit: str, factor: float, dialect: str, options: Mapping[str, str], where: str) -> Channel:
-    quantity = QUANTITIES[unit]
+    quantity, name = QUANTITIES[unit], name[:_LONGEST_NAME]
     scope = options.get("scope") or ("counter" if quantity == "energy" else "point" if dialect == "generic" else "last")
     place = options.get("place", "node")
     for word, known, option in ((scope, get_args(Scope), "scope"), (place, get_args(Place), "place")):

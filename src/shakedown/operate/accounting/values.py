@@ -53,15 +53,13 @@ def unread(column: str, parsed: str, *known: str) -> str:
 
 def face(column: str) -> str:
     """SQL: the seconds since 1970 that a stamp without a zone shows on its clock."""
-    return f"CAST(epoch(try_cast({column} AS TIMESTAMP)) AS BIGINT)"
+    return f"try_cast(epoch(try_cast({column} AS TIMESTAMP)) AS BIGINT)"
 
 
 def unix(column: str) -> str:
     """SQL: Unix seconds of a stamp in seconds or milliseconds, or in ISO 8601 with an offset; 0 is not a valid time."""
     number = f"nullif(try_cast({column} AS BIGINT), 0)"
-    iso = (
-        f"CAST(epoch(try_cast(regexp_replace({column}, '([+-]\\d\\d)(\\d\\d)$', '\\1:\\2') AS TIMESTAMPTZ)) AS BIGINT)"
-    )
+    iso = f"try_cast(epoch(try_cast(regexp_replace({column}, '([+-]\\d\\d)(\\d\\d)$', '\\1:\\2') AS TIMESTAMPTZ)) AS BIGINT)"
     return f"coalesce(CASE WHEN {number} > 100000000000 THEN {number} // 1000 ELSE {number} END, {iso})"
 
 
@@ -77,7 +75,7 @@ def duration_ms(column: str) -> str:
     # Nearly all are 02:03:04, which is read ten times as fast.
     return (
         f"CASE WHEN length({column}) = 8 AND {column} < '24' THEN epoch_ms(try_cast({column} AS TIME)) "
-        f"ELSE CAST(round(1000 * ({added})) AS BIGINT) END"
+        f"ELSE try_cast(round(1000 * ({added})) AS BIGINT) END"
     )
 
 
@@ -86,7 +84,7 @@ def memory(column: str) -> str:
     bare = f"rtrim({column}, 'nc')"
     number = f"try_cast(rtrim({bare}, 'KMGTP') AS DOUBLE)"
     units = " ".join(f"WHEN '{unit}' THEN {size}" for unit, size in _UNITS.items() if unit)
-    return f"CAST({number} * (CASE right({bare}, 1) {units} ELSE 1 END) AS BIGINT)"
+    return f"try_cast({number} * (CASE right({bare}, 1) {units} ELSE 1 END) AS BIGINT)"
 
 
 def tres(text: str) -> dict[str, str]:

@@ -250,15 +250,33 @@ def _causes(found: Evaluation) -> tuple[CauseHours, ...]:
     return tuple(sorted(rows, key=lambda one: -one.lost_h))
 
 
+def _failures(found: Evaluation) -> kernel.Bools:
+    """Of each outage, whether it is unscheduled and no rule excludes it."""
+    own = found.outages
+    if not len(own):
+        return np.zeros(0, bool)
+    failures: kernel.Bools = ~found.scheduled[own.record] & ~detection_latency.claimed(found)
+    return failures
+
+
+def incidents_begun(found: Evaluation) -> tuple[float, list[int]]:
+    """The hours that were observed, and of each unscheduled incident that began in them the number of its nodes."""
+    own = found.outages
+    begun = _failures(found) & ~own.cut
+    pairs = np.unique(np.stack((own.incident[begun], own.node[begun].astype(np.int64))), axis=1)
+    _, sizes = np.unique(pairs[0], return_counts=True)
+    hours = float(sum(high - low for low, high in contract_verdict.seen_within(found))) / 3600
+    return hours, [int(size) for size in sizes]
+
+
 def _rates(found: Evaluation, system: definitions.SystemHours) -> tuple[Rate, ...]:
     """MTBF of a node and of the system, MTTI, MTTF and MTTR with intervals; of unscheduled outages that nothing excludes."""
     own, segments = found.outages, found.segments
-    excluded = detection_latency.claimed(found)
-    failures = ~found.scheduled[own.record] & ~excluded if len(own) else np.zeros(0, bool)
+    failures = _failures(found)
     begun = failures & ~own.cut
     up = float((segments.seconds * (segments.seen & found.counts & (segments.lost == 0))).sum()) / 3600
-    wall = float(sum(high - low for low, high in contract_verdict.seen_within(found))) / 3600
-    grouped = len(distinct(own.incident[begun]))
+    wall, sizes = incidents_begun(found)
+    grouped = len(sizes)
     every = system.scheduled_outages + system.unscheduled_outages
     running = system.total - system.scheduled - system.unscheduled
     return (

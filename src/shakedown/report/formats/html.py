@@ -57,6 +57,12 @@ def _swatch(key: charts.Key) -> Markup:
     from markupsafe import Markup
 
     line = Markup('<svg class="swatch" viewBox="0 0 28 16" aria-hidden="true">{}</svg>')
+    if key.look == "area":
+        return line.format(Markup('<path d="M4 2h20v12h-20z" fill="{}"/>').format(key.colour))
+    if key.look in ("dot", "ring"):
+        fill = key.colour if key.look == "dot" else "none"
+        mark = Markup('<circle cx="14" cy="8" r="4.5" fill="{}" stroke="{}" stroke-width="2"/>')
+        return line.format(mark.format(fill, key.colour))
     if key.look in _PATHS:
         return line.format(
             Markup('<path d="M2 8h24" stroke="{0}" stroke-width="2"/><path d="{1}" fill="{0}"/>').format(

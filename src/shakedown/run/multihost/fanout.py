@@ -38,6 +38,14 @@ _MACHINE_S = 60.0
 _SEEN_S = 15.0
 
 
+class HostsDoNotAnswer(CannotMeasure):
+    """Some hosts of an allocation do not answer: ``hosts``."""
+
+    def __init__(self, hosts: Sequence[str], what: str, *, where: str = "", hint: str = "") -> None:
+        super().__init__(what, where=where, hint=hint)
+        self.hosts = tuple(hosts)
+
+
 def run(
     directory: RunDirectory,
     step: Step,
@@ -112,7 +120,7 @@ def _left(path: Path, written: bool) -> Measurement | None:
 def machines(path: Path, first: Host, allocation: Allocation) -> tuple[Host, ...]:
     """What every host of the allocation is, in its order; asked of those that have not told yet.
 
-    ``first`` is the host that this runs on. Raises CannotMeasure naming the hosts that do not answer.
+    ``first`` is the host that this runs on. Raises HostsDoNotAnswer, which names those.
     """
     mine = me(allocation.hosts, os.environ, first.name)
     (path / "hosts").mkdir(parents=True, exist_ok=True)
@@ -130,7 +138,8 @@ def machines(path: Path, first: Host, allocation: Allocation) -> tuple[Host, ...
             every = [f"{name} {told[name].text or told[name].state}" for name in missing[:8]]
             more = [f"and {len(missing) - 8} more"] if len(missing) > 8 else []
             client.close()
-            raise CannotMeasure(
+            raise HostsDoNotAnswer(
+                missing,
                 f"{len(missing)} of {len(allocation.hosts)} hosts do not answer:\n  " + "\n  ".join(every + more),
                 where=str(path),
                 hint="fix these, or leave them out; shakedown must be able to run on each of them, and to see this folder",

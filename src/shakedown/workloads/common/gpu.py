@@ -17,7 +17,7 @@ from .table import Table
 
 #: What became of a device, by the code of the notice that a program gives of it (native/gpu/README.md). Of these the machine
 #: is at fault; of the others whoever shares or set it up.
-FAILED = {"gpu-lost": "lost", "gpu-corrupted": "corrupted", "gpu-failed": "failed"}
+FAILED = {"gpu-lost": "lost", "gpu-corrupted": "corrupted", "gpu-failed": "failed", "gpu-hung": "hung"}
 REFUSED = {
     "gpu-busy": "busy",
     "gpu-prohibited": "prohibited",

@@ -15,14 +15,15 @@ def count(params: Params, host: Host) -> int:
         usable = set(host.usable_cpus)
         nodes = sum(1 for one in host.numa if one.cpus and (not usable or usable & set(one.cpus)))
         found = max(1, min(nodes, cores(host)))
-        return found if found > 1 and _has_mpi(host) else 1
+        return found if found > 1 and has_mpi(host) else 1
     found = cores(host) if asked == "all" else int(asked)
     if found > 1:
         launchers.fitting_mpi(host.software, programs.build())
     return found
 
 
-def _has_mpi(host: Host) -> bool:
+def has_mpi(host: Host) -> bool:
+    """Whether several ranks can be started here."""
     try:
         launchers.fitting_mpi(host.software, programs.build())
     except Unavailable:

@@ -35,7 +35,7 @@ import msgspec
 from ... import programs, strict
 from ...errors import BadInput, unknown
 from ...launchers import Command
-from ...records import Host, Machine, Metric, Notice, Params
+from ...records import Case, Host, Machine, Metric, Notice, Params
 from .. import Param, Parsed, Sample, Stated, Workload
 from . import lists
 
@@ -157,6 +157,7 @@ class Table:
         resolve: Callable[[Params, Machine], tuple[Params, ...]] = lambda params, machine: (params,),
         parse: Callable[[str, Params], Parsed] | None = None,
         notices: Callable[[str, Params], tuple[Notice, ...]] | None = None,
+        totals: Callable[[Sequence[Case]], tuple[tuple[Case, ...], tuple[Notice, ...]]] | None = None,
         stated: Callable[[str], Stated] | None = None,
         label: Callable[[Params], str] | None = None,
         marks: tuple[str, ...] | Callable[[Params], tuple[str, ...]] = (),
@@ -175,6 +176,7 @@ class Table:
             resolve=resolve,
             parse=parse,
             notices=notices,
+            totals=totals,
             stated=stated,
             label=label,
             marks=marks,

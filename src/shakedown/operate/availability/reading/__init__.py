@@ -6,12 +6,13 @@ what is not observed is never up.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ....errors import BadInput
+from ....errors import BadInput, CannotMeasure
 from ....hosts.access import HostAccess
-from ..history import Builder, History
+from ..history import OPEN_S, Builder, History
 from . import gridengine, inventory, recorded, slurm, slurm_asked, table, watched
 
 #: What a file is, told by its first kibibytes; the order matters.
@@ -78,3 +79,25 @@ def _file(builder: Builder, path: Path, zone: str) -> None:
         where=str(path),
         hint=f"{', '.join(name for name, _, _ in _KNOWN)}: docs/availability.md describes each",
     )
+
+
+def observed(history: History, low: int | None, high: int | None) -> tuple[int, int]:
+    """From when to when, in Unix seconds: as asked, else as far as the sources speak. Raises BadInput, CannotMeasure."""
+    if not history.seen:
+        raise CannotMeasure(
+            "the sources observed nothing", where="--from", hint="at least two observations, or an earlier start"
+        )
+    first, last = history.seen[0][0], history.seen[-1][1]
+    if (low is None and first <= 0) or (high is None and last >= OPEN_S):
+        raise BadInput(
+            "a table does not say for which time it speaks",
+            where="--begin, --end",
+            hint="give both, or add a row of the kind 'observed' to the table",
+        )
+    begin = first if low is None else low
+    end = min(last, int(time.time())) if high is None else high
+    if end <= begin:
+        raise BadInput(
+            "nothing was observed in that time", where="--begin, --end", hint="look at when the sources begin and end"
+        )
+    return begin, end

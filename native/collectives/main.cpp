@@ -1,0 +1,205 @@
+// Collective operations: parse -> join -> point to point -> for every group, operation and size: measure, verify, emit.
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "collectives.hpp"
+#include "common/watch.hpp"
+
+namespace shakedown::collectives {
+namespace {
+
+/// A case with what tells it from others, apart from its method.
+struct Planned {
+  Shape shape;
+  int ranks = 0;
+};
+
+Object params_of(const World& world, const Planned& planned) {
+  Object params;
+  params.add("ranks", planned.ranks).add("nodes", world.hosts_of(planned.ranks)).add("mpi", mpi_name());
+  if (planned.shape.operation != Operation::barrier) params.add("bytes", planned.shape.bytes);
+  if (has_root(planned.shape.operation)) params.add("root", planned.shape.root);
+  if (can_be_in_place(planned.shape.operation)) params.add("in_place", planned.shape.in_place);
+  if (world.oversubscribed) params.add("oversubscribed", true);
+  return params;
+}
+
+std::string words_of(const Planned& planned) {
+  std::string text = name_of(planned.shape.operation);
+  if (planned.shape.operation != Operation::barrier) text += " of " + std::to_string(planned.shape.bytes) + " bytes";
+  return text + " by " + std::to_string(planned.ranks) + " ranks";
+}
+
+/// What one call moves out of a rank: the bytes that a rate is made of, where each rank sends as much.
+std::uint64_t sent_bytes(const Planned& planned) {
+  const auto others = static_cast<std::uint64_t>(planned.ranks - 1);
+  return is_of_blocks(planned.shape.operation) ? others * planned.shape.bytes : planned.shape.bytes;
+}
+
+/// A case without an answer: no sample, and a check that fails.
+void watch_case(const World& world, const Options& options, const Planned& planned) {
+  const double limit_s = options.silent_s + options.budget_s;
+  const std::string shown = std::to_string(static_cast<int>(limit_s)) + " s";
+  const std::string where =
+      "rank " + std::to_string(world.rank) + " on " + world.hosts[static_cast<std::size_t>(world.rank)];
+  std::string line;
+  std::string says;
+  if (world.rank == 0) {
+    Object check;
+    check.add("value", std::numeric_limits<double>::quiet_NaN()).add("limit", 0.0).add("kind", "no answer in " + shown);
+    Object event;
+    event.add("event", "case").add("kernel", name_of(planned.shape.operation));
+    event.add("params", params_of(world, planned).add("method", "library")).add("work", Object());
+    event.add("seconds", std::vector<double>()).add("residual", check);
+    line = to_json(event) + '\n';
+    says = "collectives: no answer in " + shown + ": " + words_of(planned) +
+           "\n  next: look at the ranks that are named beside this, or at the node of one that printed nothing\n";
+  }
+  watch(options.silent_s > 0 ? limit_s : 0, line, says,
+        "collectives: " + where + " did not begin " + words_of(planned) + ": the others wait for it\n");
+}
+
+void emit_series(Emitter& emitter, const World& world, const Options& options, const Planned& planned,
+                 const CaseResult& result, const Series& series) {
+  Case one;
+  one.kernel = name_of(planned.shape.operation);
+  one.params = params_of(world, planned).add("method", series.method);
+  one.seconds = series.seconds;
+  if (planned.shape.operation != Operation::barrier) one.work.add("bytes", sent_bytes(planned));
+  if (is_of_blocks(planned.shape.operation)) {
+    one.work.add("bytes_of_all", static_cast<std::uint64_t>(planned.ranks) * sent_bytes(planned));
+  }
+  one.work.add("late", series.late_seconds.size()).add("clock_error_s", result.clock_error_s);
+  one.work.add("slack_s", result.slack_s);
+  if (result.clock_true_error_s >= 0) one.work.add("clock_true_error_s", result.clock_true_error_s);
+  if (series.osu_s > 0) one.work.add("osu_s", series.osu_s);
+  if (series.seconds.empty() && series.wrong == 0) {
+    emitter.notice("late-left-out",
+                   words_of(planned) + ", " + series.method + ": no repetition that all ranks began in time",
+                   "other programs hold the ranks up: measure on a quiet machine");
+  }
+  const bool is_barrier = planned.shape.operation == Operation::barrier;
+  const Residual residual{static_cast<double>(series.wrong), 0,
+                          is_barrier ? "repetitions that a rank left before all had entered" : "wrong words"};
+  emitter.series(one, options.verify ? &residual : nullptr);
+  if (series.wrong_rank >= 0) {
+    emitter.notice("wrong-word",
+                   words_of(planned) + ", " + series.method + ": rank " + std::to_string(series.wrong_rank) + " on " +
+                       world.hosts[static_cast<std::size_t>(series.wrong_rank)] + " has a wrong word " +
+                       std::to_string(series.wrong_word) + " of its result, the first of " +
+                       std::to_string(series.wrong),
+                   "look at that rank's memory and network; run it again with another MPI");
+  }
+  if (series.late_seconds.empty()) return;
+  Case late;
+  late.kernel = "late";
+  late.params = params_of(world, planned).add("operation", one.kernel).add("method", series.method);
+  late.seconds = series.late_seconds;
+  emitter.series(late, nullptr);
+}
+
+std::vector<Planned> plan(const World& world, const Options& options) {
+  std::vector<Planned> planned;
+  for (const int wanted : options.groups) {
+    const int ranks = wanted == 0 ? world.size : wanted;
+    for (const Operation operation : options.operations) {
+      for (const std::size_t bytes : options.sizes) {
+        if (operation == Operation::barrier && bytes != options.sizes.front()) continue;
+        for (const int root : options.roots) {
+          if (!has_root(operation) && root != options.roots.front()) continue;
+          const int chosen = has_root(operation) ? (root < 0 ? ranks - 1 : std::min(root, ranks - 1)) : 0;
+          planned.push_back({{operation, operation == Operation::barrier ? 0 : bytes, chosen, false}, ranks});
+          if (options.in_place && can_be_in_place(operation)) {
+            planned.push_back(planned.back());
+            planned.back().shape.in_place = true;
+          }
+        }
+      }
+    }
+  }
+  return planned;
+}
+
+/// Why a case cannot be here; empty where it can. The same on every rank of a host, and agreed on by all.
+std::string cannot_be(const World& world, const Planned& planned) {
+  const auto words = static_cast<std::uint64_t>(planned.ranks) * (planned.shape.bytes / sizeof(Word));
+  if (is_of_blocks(planned.shape.operation) && words > std::numeric_limits<int>::max()) {
+    return "its blocks are more words together than an MPI call counts (2^31 - 1)";
+  }
+  const auto& mine = world.hosts[static_cast<std::size_t>(world.rank)];
+  const auto beside = static_cast<std::uint64_t>(std::count(world.hosts.begin(), world.hosts.end(), mine));
+  std::string text;
+  try {
+    require_memory(beside * buffer_bytes(planned.shape, planned.ranks), "the buffers of this host's ranks");
+  } catch (const Error& error) {
+    text = error.what();
+  }
+  for (const auto& one : gather_words(world.control, text.substr(0, text.find('\n')))) {
+    if (!one.empty()) return one;
+  }
+  return "";
+}
+
+void measure_all(Emitter& emitter, const World& world, const Options& options) {
+  int made = 0;
+  Group group;
+  std::optional<SharedClock> clock;
+  const auto cases = plan(world, options);
+  for (const Planned& planned : cases) {
+    if (const auto why = cannot_be(world, planned); !why.empty()) {
+      emitter.notice("sizes-left-out", words_of(planned) + ": " + why, "name smaller sizes or fewer ranks");
+      continue;
+    }
+    watch_case(world, options, planned);
+    if (group.size != planned.ranks) {
+      clock.reset();
+      group = group_of(world, planned.ranks);
+      if (group.control != MPI_COMM_NULL) clock.emplace(group.control, options.inject == Inject::clock);
+      if (clock) emitter.facts(Object().add("clocks", clock->clocks()));
+    }
+    if (group.control != MPI_COMM_NULL) {
+      const auto result = measure(world, group, *clock, options, planned.shape);
+      for (const auto& series : result.series) emit_series(emitter, world, options, planned, result, series);
+    }
+    rest(world);
+    unwatch();
+    emitter.progress(static_cast<double>(++made) / static_cast<double>(cases.size()), words_of(planned));
+  }
+}
+
+int run(int argc, char** argv, const Options& options) {
+  const World world = join(options);
+  Emitter emitter(world.rank == 0 ? stdout : nullptr);
+  emitter.start("collectives", argc, argv, world.facts());
+  if (world.oversubscribed) {
+    emitter.notice("oversubscribed", "ranks share CPUs: the times are those of the scheduler and mean nothing",
+                   "start at most one rank for each CPU");
+  }
+  emitter.phase("measure", "begin");
+  if (options.point_to_point && options.rounds.empty()) {
+    for (const auto& one : point_to_point(world, options)) emitter.series(one, nullptr);
+  }
+  if (options.rounds.empty()) {
+    measure_all(emitter, world, options);
+  } else {
+    measure_rounds(emitter, world, options);
+  }
+  emitter.phase("measure", "end");
+  emitter.end();
+  int code = emitter.ok() ? kOk : kCheckFailed;
+  MPI_Bcast(&code, 1, MPI_INT, 0, world.control);
+  return code;
+}
+
+}  // namespace
+}  // namespace shakedown::collectives
+
+int main(int argc, char** argv) {
+  using namespace shakedown;
+  using namespace shakedown::collectives;
+  Options options;
+  return mpi_main(
+      "collectives", argc, argv, MPI_THREAD_SINGLE, [&] { options = read_options(argc, argv); },
+      [&] { return run(argc, argv, options); });
+}

@@ -1,9 +1,0 @@
-// Eight links at a time.
-#include "loops.hpp"
-
-namespace shakedown::radio {
-
-extern const Isa kAvx512;
-const Isa kAvx512 = {"avx512", 8, losses_by<Lanes<double, 8>>};
-
-}  // namespace shakedown::radio

@@ -1,0 +1,133 @@
+"""What group tests are asked for, and which rounds come next: pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from ...analysis import groups
+from ...analysis.groups import GroupTests, GroupVerdict
+from ...analysis.groups.data import Topology
+from ...analysis.groups.search import Settings
+from ...strict import to_toml
+
+_MOST_SECONDS = 20  # a case ends after so many times its own, whatever it has (native/collectives/measure.cpp)
+_ROUNDS_OF_STAGE = 2  # after the first: few enough that each is planned from what the last showed
+_SURE = (
+    0.8  # of what must be found: a place that slow is found in 9 of 10 cases, and one as slow as asked nearly always
+)
+
+Groups = tuple[tuple[str, ...], ...]  # of one round: the members of each by name, or by rank
+
+
+class GroupPlan(NamedTuple):
+    """``hosts``: how they are called where that is known. ``ranks``: so many places of this host. 0: as the design has
+    it."""
+
+    hosts: tuple[str, ...] = ()
+    places: int = 0
+    ranks: int = 0
+    operation: str = "alltoall"
+    size_bytes: int = 1 << 20
+    samples: int = 20
+    seconds: float = 0.2
+    group_size: int = 0
+    rounds: int = 0
+    seed: int = 1
+    oversubscribe: bool = False
+    topology: Topology | None = None
+    settings: Settings = Settings()
+
+
+def next_rounds(
+    plan: GroupPlan, places: int, tests: GroupTests | None, verdict: GroupVerdict | None, gone: Collection[str] = ()
+) -> tuple[Groups, ...]:
+    """The rounds to measure now; none where nothing is in doubt, or where there were enough. ``gone``: hosts without an
+    answer."""
+    if tests is None or verdict is None:
+        named = plan.hosts if len(plan.hosts) == places else ()
+        rounds = groups.first_rounds(
+            places, plan.seed, size=plan.group_size, count=_first(plan, places), leaves=_leaves(plan, named)
+        )
+        return _by_name(rounds, [str(place) for place in range(places)])
+    failed = {one.place for one in verdict.failed}
+    left = [
+        place
+        for place, host in zip(tests.places, tests.hosts, strict=True)
+        if place not in failed and host not in gone and host not in failed
+    ]
+    count = rounds_more(plan, len(left), verdict)
+    if len(left) < groups.FEWEST_PLACES or count <= 0:
+        return ()
+    number = {place: index for index, place in enumerate(left)}
+    host_of = dict(zip(tests.places, tests.hosts, strict=True))
+    rounds = groups.next_rounds(
+        len(left),
+        plan.seed,
+        verdict.rounds,
+        count,
+        apart=[number[place] for place in verdict.doubtful if place in number],
+        size=plan.group_size,
+        leaves=_leaves(plan, [host_of[place] for place in left]),
+    )
+    return _by_name(rounds, left)
+
+
+def _most(plan: GroupPlan, places: int) -> int:
+    return plan.rounds or groups.most_rounds(places)
+
+
+def _first(plan: GroupPlan, places: int) -> int:
+    return math.ceil(_most(plan, places) / 2)
+
+
+def rounds_more(plan: GroupPlan, places: int, verdict: GroupVerdict) -> int:
+    """How many rounds more: the rest of the first half, then two at a time while anything is in doubt."""
+    first = _first(plan, places) - verdict.rounds
+    if first > 0:
+        return first
+    blunt = verdict.smallest is None or verdict.smallest > _SURE * plan.settings.wanted
+    shared = any(one.alternatives for one in verdict.slow)
+    wanted = bool(verdict.doubtful) or blunt or shared
+    return min(_ROUNDS_OF_STAGE, _most(plan, places) - verdict.rounds) if wanted else 0
+
+
+def _leaves(plan: GroupPlan, hosts: Sequence[str]) -> list[int]:
+    if plan.topology is None or not hosts:
+        return []
+    leaves = [plan.topology.above(host)[:1] for host in hosts]
+    number = {name: index for index, name in enumerate(dict.fromkeys(leaf[0] for leaf in leaves if leaf))}
+    return [number[leaf[0]] if leaf else -1 for leaf in leaves]
+
+
+def _by_name(rounds: Sequence[list[list[int]]], names: Sequence[str]) -> tuple[Groups, ...]:
+    return tuple(tuple(tuple(names[place] for place in group) for group in one) for one in rounds)
+
+
+def campaign(plan: GroupPlan, rounds: Sequence[Groups]) -> str:
+    """The campaign that measures some rounds, as TOML."""
+    text = "; ".join(" ".join(map(",".join, one)) for one in rounds)
+    params = {
+        "operations": plan.operation,
+        "sizes": str(plan.size_bytes),
+        "ranks": plan.ranks or "hosts",
+        "rounds": text,
+        "mock_ups": False,
+        "point_to_point": False,
+        "samples": plan.samples,
+        "budget_s": plan.seconds,
+        "allow_oversubscribe": plan.oversubscribe,
+    }
+    lines = [
+        'name = "groups"',
+        'title = "Group tests: who is slow"',
+        "repeat = { min = 1, max = 1 }",
+        "",
+        "[[run]]",
+        'workload = "collectives"',
+        "optional = false",
+        f'limit = "{120 + len(rounds) * (_MOST_SECONDS * plan.seconds + 5):.0f} s"',
+        f"params = {to_toml(params)}",
+    ]
+    return "\n".join([*lines, *([] if plan.ranks else ['nodes = "all"']), ""])
