@@ -161,25 +161,26 @@ def followed(
     helper.start()
     try:
         records = job_monitor.follow(
-            engine, job, lab.door(), tell=lambda one: heard.append(one.reason), every_s=1.0, give_up_s=240.0
+            engine, job, lab.door(), tell=lambda one: heard.append(one.reason), every_s=1.0, give_up_s=600.0
         )
     finally:
-        helper.join(240)
+        helper.join(600)
     assert not failed, failed
     return records[-1]
 
 
 def test_a_job_outlives_its_controller_and_its_accounting(lab: RehearsalCluster, folder: Path) -> None:
-    job = submit(lab, shell(folder, "sleep 25; exit 3"))
+    job = submit(lab, shell(folder, "until [ -e end ]; do sleep 0.2; done; exit 3"))
     until(lambda: runs(lab, job))
-    time.sleep(6)  # slurmctld saves what it knows some seconds late: killed before that, it forgets the job
+    time.sleep(10)  # slurmctld saves what it knows some seconds late: killed before that, it forgets the job
     lab.daemon("slurmctld", "kill")
 
     def mend(heard: list[str]) -> None:
-        until(lambda: any("queue does not answer" in one for one in heard), 120.0)
+        until(lambda: any("queue does not answer" in one for one in heard))
         lab.daemon("slurmctld", "start")
         lab.daemon("slurmdbd", "stop")
-        until(lambda: any("accounting does not answer" in one for one in heard), 120.0)
+        (folder / "end").touch()  # it ends while nobody can write that down
+        until(lambda: any("accounting does not answer" in one for one in heard))
         lab.daemon("slurmdbd", "start")
 
     one = followed(lab, job, SLURM, mend)
@@ -275,7 +276,7 @@ def test_grid_engine_away_is_waited_for(gridengine_lab: RehearsalCluster, ge_fol
     lab.daemon("sge_qmaster", "kill")
 
     def mend(heard: list[str]) -> None:
-        until(lambda: any("queue does not answer" in one for one in heard), 120.0)
+        until(lambda: any("queue does not answer" in one for one in heard))
         lab.daemon("sge_qmaster", "start")
 
     one = followed(lab, job, GE, mend)

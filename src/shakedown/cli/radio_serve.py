@@ -129,10 +129,10 @@ def _serve(said: dict[str, Any], config: ServeConfig, *, json: bool) -> None:
     with _radio_scene.engine(said, terrain, _radio.setting(said), town) as engine:
         wake = Wake()
         try:
-            server = Server(config, engine, terrain, wake)
-            for one in server.readers:
-                terminal.say(f"shakedown: losses as lines of JSON at {one.address}")
-            with wake.on_signals():
+            with wake.on_signals():  # before anything is told: who hears of it may send one
+                server = Server(config, engine, terrain, wake)
+                for one in server.readers:
+                    terminal.say(f"shakedown: losses as lines of JSON at {one.address}")
                 report, error = server.run(lambda text: terminal.say(f"shakedown: {text}"))
         finally:
             wake.close()
