@@ -252,6 +252,6 @@ int shakedown_ckpt_prune(const char* const* folders, int count, int keep, int dr
 
 const char* shakedown_ckpt_error_name(int error) {
   static constexpr const char* kNames[] = {"ok",      "nothing", "invalid", "storage",  "peer", "busy",
-                                           "timeout", "locked",  "memory",  "mismatch", "lost", "internal"};
-  return error < 0 || error > SHAKEDOWN_CKPT_INTERNAL ? "unknown" : kNames[error];
+                                           "timeout", "locked",  "memory",  "mismatch", "lost", "internal", "device"};
+  return error < 0 || error > SHAKEDOWN_CKPT_DEVICE ? "unknown" : kNames[error];
 }

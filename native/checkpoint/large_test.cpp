@@ -117,7 +117,7 @@ int main() {
   {
     // What is staged goes round and round in a little memory: its checksums are those of the state all the same.
     const auto around = Window::of(manifest.data_bytes);
-    manifest.checksums = stage(parts, around->data(), manifest.data_bytes);
+    checks.that(stage(parts, around->data(), manifest.data_bytes, manifest.checksums).good(), "staged");
   }
   // The copy is the state itself here, which has room for what lies behind.
   std::copy_n(reinterpret_cast<const std::uint8_t*>(behind.data()), behind.size() * sizeof(behind[0]),

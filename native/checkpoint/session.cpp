@@ -83,15 +83,9 @@ Outcome Session::set_option(const std::string& name, const std::string& value) {
   return {};
 }
 
-/// The state as it is now, or without a buffer where there is no memory for it.
-std::shared_ptr<Staged> Session::staged(int level) {
-  auto staged = std::make_shared<Staged>();
-  Manifest& manifest = staged->manifest;
-  manifest.run = run_;
-  manifest.generation = generation_;
-  manifest.level = level;
-  manifest.rank = comm_.rank;
-  manifest.ranks = comm_.size;
+/// The state as it is now, or without a buffer where it cannot be had.
+Outcome Session::stage_state(int level, Staged& staged) {
+  Manifest& manifest = staged.manifest;
   manifest.unix_seconds = clocks_.unix_now();
   std::uint64_t bytes = 0;
   manifest.regions = layout(parts_, bytes);
@@ -102,10 +96,13 @@ std::shared_ptr<Staged> Session::staged(int level) {
     buffer_.reset();
     buffer_ = Buffer::of(bytes, true);
   }
-  if (buffer_ == nullptr) return staged;
-  manifest.checksums = stage(parts_, buffer_->data(), bytes);
-  staged->buffer = buffer_;
-  return staged;
+  const std::string left_out = name_of(generation_, level) + " is left out, an older one holds";
+  if (buffer_ == nullptr)
+    return failed(SHAKEDOWN_CKPT_MEMORY, "no memory to stage " + std::to_string(bytes) + " bytes: " + left_out);
+  if (Outcome copied = stage(parts_, buffer_->data(), bytes, manifest.checksums); !copied.good())
+    return failed(copied.error, copied.words + ": " + left_out);
+  staged.buffer = buffer_;
+  return {};
 }
 
 Outcome Session::checkpoint(int level) {
@@ -118,22 +115,16 @@ Outcome Session::checkpoint(int level) {
   for (int covered = 1; covered <= level; ++covered) last_tried_[static_cast<std::size_t>(covered)] = begun;
   if (due_at_once_ <= level) due_at_once_ = 0;
   Outcome outcome;
-  std::shared_ptr<Staged> state;
+  auto state = std::make_shared<Staged>();
+  state->manifest.run = run_;
+  state->manifest.generation = generation_;
+  state->manifest.level = level;
+  state->manifest.rank = comm_.rank;
+  state->manifest.ranks = comm_.size;
   if (settled(settings_.timeout_seconds)) {
-    state = staged(level);
-    if (state->buffer == nullptr) {
-      outcome = failed(SHAKEDOWN_CKPT_MEMORY, "no memory to stage " + std::to_string(state->manifest.data_bytes) +
-                                                  " bytes: " + name_of(generation_, level) +
-                                                  " is left out, an older one holds");
-    }
+    outcome = stage_state(level, *state);
   } else {
-    // The other ranks learn of it as soon as this helper comes to it.
-    state = std::make_shared<Staged>();
-    state->manifest.run = run_;
-    state->manifest.generation = generation_;
-    state->manifest.level = level;
-    state->manifest.rank = comm_.rank;
-    state->manifest.ranks = comm_.size;
+    // Without a buffer: the other ranks learn of it as soon as this helper comes to it.
     outcome =
         failed(SHAKEDOWN_CKPT_BUSY, "the checkpoint before is still being written: " + name_of(generation_, level) +
                                         " is left out, an older one holds");

@@ -58,7 +58,7 @@ class Session {
   Outcome inventory(std::vector<Candidate>& candidates);
   Outcome load_together(const Candidate& candidate, const std::vector<Protected>& parts, Loaded& loaded);
   void restored(const Candidate& candidate, const Loaded& loaded, double seconds);
-  std::shared_ptr<Staged> staged(int level);
+  Outcome stage_state(int level, Staged& staged);
   void write(std::shared_ptr<const Staged> staged, std::uint64_t job, double begun);
   void settle(const Manifest& manifest, const Drained& result);
   bool commit(Folder* folder, const Commit& record);

@@ -85,8 +85,11 @@ Outcome Session::restore(const std::optional<std::string>& name) {
     Loaded loaded;
     if (candidate.level > 0) loading = load_together(candidate, parts, loaded);
     if (loading.good()) {
-      for (std::size_t at = 0; at < parts.size(); ++at)
-        unstage(parts[at], loaded.buffer->data() + loaded.regions[at].at);
+      Outcome filled;
+      for (std::size_t at = 0; at < parts.size() && filled.good(); ++at)
+        filled = unstage(parts[at], loaded.buffer->data() + loaded.regions[at].at);
+      if (!filled.good()) filled.words += ": what is protected is filled in part only";
+      if (Outcome all = agree_on(filled); !all.good()) return all;
       restored(candidate, loaded, now_seconds() - begun);
       return {};
     }

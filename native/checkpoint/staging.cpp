@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "coding/coding.hpp"
+#include "device.hpp"
 
 namespace shakedown::checkpoint {
 namespace {
@@ -15,6 +16,10 @@ constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
 
 /// Elements of each part begin at a multiple of this, so that whoever maps the file can use them in place.
 constexpr std::uint64_t kAlignment = 64;
+
+Outcome of_part(const Protected& part, const Outcome& outcome) {
+  return failed(outcome.error, "'" + part.name + "': " + outcome.words);
+}
 
 }  // namespace
 
@@ -47,8 +52,9 @@ std::vector<Region> layout(const std::vector<Protected>& parts, std::uint64_t& b
   return regions;
 }
 
-std::vector<std::uint32_t> stage(const std::vector<Protected>& parts, std::uint8_t* into, std::uint64_t bytes) {
-  std::vector<std::uint32_t> checksums(blocks_of(bytes), 0);
+Outcome stage(const std::vector<Protected>& parts, std::uint8_t* into, std::uint64_t bytes,
+              std::vector<std::uint32_t>& checksums) {
+  checksums.assign(blocks_of(bytes), 0);
   std::uint64_t at = 0;
   const auto add = [&](const std::uint8_t* from, std::uint64_t length) {
     while (length > 0) {
@@ -63,16 +69,31 @@ std::vector<std::uint32_t> stage(const std::vector<Protected>& parts, std::uint8
   static constexpr std::uint8_t kGap[kAlignment] = {};
   for (const Protected& part : parts) {
     add(kGap, (kAlignment - at % kAlignment) % kAlignment);
-    for_each_run(part, [&](std::uint8_t* run, std::uint64_t length) { add(run, length); });
+    std::shared_ptr<Device> device;
+    Outcome read = device_of(part.pointer, device);
+    if (device != nullptr) {
+      read = read_runs(*device, part, add);
+    } else if (read.good()) {
+      for_each_run(part, add);
+    }
+    if (!read.good()) return of_part(part, read);
   }
-  return checksums;
+  return {};
 }
 
-void unstage(const Protected& part, const std::uint8_t* from) {
-  for_each_run(part, [&](std::uint8_t* run, std::uint64_t length) {
+Outcome unstage(const Protected& part, const std::uint8_t* from) {
+  const auto fill = [&](std::uint8_t* run, std::uint64_t length) {
     std::memcpy(run, from, length);
     from += length;
-  });
+  };
+  std::shared_ptr<Device> device;
+  Outcome written = device_of(part.pointer, device);
+  if (device != nullptr) {
+    written = write_runs(*device, part, fill);
+  } else if (written.good()) {
+    for_each_run(part, fill);
+  }
+  return written.good() ? written : of_part(part, written);
 }
 
 }  // namespace shakedown::checkpoint

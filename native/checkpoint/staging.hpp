@@ -45,10 +45,12 @@ struct Staged {
 /// Where each part lies in the data.
 std::vector<Region> layout(const std::vector<Protected>& parts, std::uint64_t& bytes);
 
-/// Copies the parts into the buffer, in their order, and gives a checksum for each block: one pass over memory.
-std::vector<std::uint32_t> stage(const std::vector<Protected>& parts, std::uint8_t* into, std::uint64_t bytes);
+/// Copies the parts into the buffer, in their order, with a checksum for each block: one pass over memory. An error of
+/// the GPU where a part lies on one.
+Outcome stage(const std::vector<Protected>& parts, std::uint8_t* into, std::uint64_t bytes,
+              std::vector<std::uint32_t>& checksums);
 
 /// Copies one part from where its elements lie together into the application's memory.
-void unstage(const Protected& part, const std::uint8_t* from);
+Outcome unstage(const Protected& part, const std::uint8_t* from);
 
 }  // namespace shakedown::checkpoint

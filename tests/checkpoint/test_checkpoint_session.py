@@ -160,6 +160,48 @@ def test_a_box_outside_its_array_is_refused_by_the_library(tmp_path: Path, lies:
     assert error.value.code is Code.INVALID
 
 
+class OnDevice:
+    """An array that says of itself that it lies on a GPU. No driver is loaded here, so that its memory is read as it is."""
+
+    def __init__(self, array: numpy.ndarray[Any, Any], **more: object) -> None:
+        self.array = array
+        self.__cuda_array_interface__ = {**array.__array_interface__, "version": 3, "stream": 1, **more}
+
+
+@pytest.mark.parametrize("dtype", ["<i8", "|u1", "<f2", "<f4", "<f8", "<c16", "|b1"])
+def test_arrays_of_gpus_are_taken_by_their_interface(tmp_path: Path, dtype: str) -> None:
+    saved = (numpy.arange(24) % 7).astype(dtype).reshape(4, 6)
+    step = numpy.array(7)
+    with Session(local=tmp_path, synchronous=1) as session:
+        session.protect("u", OnDevice(saved.copy(), strides=(6 * saved.itemsize, saved.itemsize)))
+        session.protect("step", OnDevice(step))
+        assert session.checkpoint(1)
+    back, again = numpy.zeros_like(saved), numpy.array(0)
+    with Session(local=tmp_path, synchronous=1) as session:
+        session.protect("u", back)
+        session.protect("step", OnDevice(again))
+        assert session.restore()
+    assert (back == saved).all() and again == 7
+
+
+@pytest.mark.parametrize(
+    ("more", "what"),
+    [
+        ({"data": (4096, True)}, "writable"),
+        ({"strides": (96, 16)}, "without gaps"),
+        ({"mask": object()}, "without gaps"),
+        ({"typestr": ">f8"}, "cannot be saved"),
+        ({"typestr": "<O8"}, "cannot be saved"),
+        ({"typestr": "f"}, "cannot be had"),
+        ({"shape": None}, "cannot be had"),
+    ],
+)
+def test_an_array_of_a_gpu_that_cannot_be_saved_is_one_error(tmp_path: Path, more: dict[str, Any], what: str) -> None:
+    with Session(local=tmp_path) as session, pytest.raises(BadInput, match=what) as found:
+        session.protect("u", OnDevice(numpy.zeros((4, 6)), **more))
+    assert "u" in str(found.value)
+
+
 def test_options_and_folders_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(BadInput, match="unknown option 'lokal'"):
         Session(lokal="x")

@@ -13,6 +13,7 @@
             if level := session.due():
                 session.checkpoint(level)
 
+Arrays on a GPU are protected the same way (CuPy's, Numba's, PyTorch's tensors: what has ``__cuda_array_interface__``).
 NumPy and mpi4py are not needed: ``array.array`` and ctypes' numbers are buffers too, and without a communicator the process
 is one rank alone. What is protected is filled in place, so it has to be writable, lie in C order and stay the same object.
 
@@ -48,6 +49,7 @@ class Code(enum.IntEnum):
     MISMATCH = 9
     LOST = 10
     INTERNAL = 11
+    DEVICE = 12
 
 
 class Did(enum.IntEnum):
@@ -106,6 +108,9 @@ _KINDS = {
     **dict.fromkeys(("Zf", "Zd", "F", "D"), "complex"),
     "c": "bytes",
 }
+#: Letters of a ``typestr``.
+_DEVICE_KINDS = {"i": "signed", "u": "unsigned", "b": "unsigned", "f": "float", "c": "complex", "V": "bytes"}
+_ELEMENTS = "integers, floats and complex numbers in this machine's byte order; others as bytes, by a view"
 
 
 class Session:
@@ -168,23 +173,20 @@ class Session:
         """Save ``array`` under this name: part of an array of all ranks where ``global_shape`` and ``offset`` say so, else
         of this rank alone; without dimensions a value that is equal on all ranks. ``box`` and ``at`` leave ghost layers out:
         the part has the shape ``box`` and begins at ``at`` in the array. Raises CheckpointError, BadInput."""
-        view = _writable(name, array)
-        kind = _type_of(name, view)
-        shape = tuple(view.shape or ())
+        held, address, kind, shape = _on_device(name, array) or _in_memory(name, array)
         for what, values in (("global_shape", global_shape), ("offset", offset), ("box", box), ("at", at)):
             if values is not None and (len(values) != len(shape) or min(values, default=0) < 0):
                 raise BadInput(f"{what} has to be {len(shape)} numbers from 0", where=name, hint=f"not {values!r}")
         if (global_shape is None) != (offset is None) or (box is None) != (at is None) or (box and not global_shape):
             raise BadInput("global_shape and offset go together, and so do box and at", where=name)
-        memory = (ctypes.c_char * view.nbytes).from_buffer(array)
-        common = (self._handle, name.encode(), ctypes.addressof(memory), kind, len(shape))
+        common = (self._handle, name.encode(), address, kind, len(shape))
         if global_shape is None or offset is None:
             code = self._library.shakedown_ckpt_protect(*common, _shape(shape), None, None)
         else:
             lies = (box or shape, global_shape, offset, shape, at or (0,) * len(shape))
             code = self._library.shakedown_ckpt_protect_inside(*common, *map(_shape, lies))
         self._require(code)
-        self._held[name] = memory  # which holds the array: it is neither freed nor resized
+        self._held[name] = held  # it is neither freed nor resized
 
     def unprotect(self, name: str) -> None:
         """Save it no longer. Raises CheckpointError."""
@@ -288,6 +290,43 @@ def _shape(values: Sequence[int]) -> ctypes.Array[ctypes.c_uint64]:
     return (ctypes.c_uint64 * max(len(values), 1))(*values)
 
 
+def _in_memory(name: str, array: Any) -> tuple[Any, int, int, tuple[int, ...]]:
+    """What holds a buffer, its address, type and shape. Raises BadInput."""
+    view = _writable(name, array)
+    memory = (ctypes.c_char * view.nbytes).from_buffer(array)
+    return memory, ctypes.addressof(memory), _type_of(name, view), tuple(view.shape or ())
+
+
+def _on_device(name: str, array: Any) -> tuple[Any, int, int, tuple[int, ...]] | None:
+    """The same of an array on a GPU, by Numba's CUDA Array Interface, which CuPy and PyTorch have too; None for others.
+    Raises BadInput."""
+    try:
+        found = getattr(array, "__cuda_array_interface__", None)
+        if found is None:
+            return None
+        shape, (address, readonly), text = tuple(map(int, found["shape"])), found["data"], found["typestr"]
+        order, kind, size = text[0], text[1], int(text[2:])
+        gaps = found.get("strides") not in (None, _dense(shape, size)) or found.get("mask") is not None
+    except (RuntimeError, TypeError, ValueError, KeyError, IndexError) as error:
+        raise BadInput(
+            f"is on a GPU and cannot be had: {error}", where=name, hint="of a tensor its .detach()"
+        ) from None
+    if readonly or gaps:
+        raise BadInput("has to be writable and in C order, without gaps", where=name, hint="protect the whole array")
+    known = _TYPES.get((_DEVICE_KINDS.get(kind, ""), size))
+    if known is None or order not in ("|", "<" if _LITTLE else ">"):
+        raise BadInput(f"elements of type {text!r} cannot be saved", where=name, hint=_ELEMENTS)
+    return array, int(address or 0), known, shape
+
+
+def _dense(shape: Sequence[int], size: int) -> tuple[int, ...]:
+    """Strides in bytes of an array in C order without gaps."""
+    strides = [size]
+    for length in reversed(shape[1:]):
+        strides.append(strides[-1] * length)
+    return tuple(reversed(strides)) if shape else ()
+
+
 def _writable(name: str, array: Any) -> memoryview:
     """The buffer of an array that can be filled in place. Raises BadInput."""
     try:
@@ -304,8 +343,7 @@ def _type_of(name: str, view: memoryview) -> int:
     letter = view.format.lstrip("@=" + ("<" if _LITTLE else ">!"))
     found = _TYPES.get((_KINDS.get(letter, ""), view.itemsize))
     if found is None:
-        hint = "integers, floats and complex numbers in this machine's byte order; others as bytes, by a view"
-        raise BadInput(f"elements of type {view.format!r} cannot be saved", where=name, hint=hint)
+        raise BadInput(f"elements of type {view.format!r} cannot be saved", where=name, hint=_ELEMENTS)
     return found
 
 

@@ -34,7 +34,8 @@ typedef enum {
   SHAKEDOWN_CKPT_MEMORY = 8,
   SHAKEDOWN_CKPT_MISMATCH = 9, /* what is protected does not fit what was saved; memory was not changed */
   SHAKEDOWN_CKPT_LOST = 10,    /* checkpoints are there, and none can be restored: last_error has the reason for each */
-  SHAKEDOWN_CKPT_INTERNAL = 11
+  SHAKEDOWN_CKPT_INTERNAL = 11,
+  SHAKEDOWN_CKPT_DEVICE = 12 /* the GPU on which a protected part lies does not copy it */
 } shakedown_ckpt_error;
 
 /* Types of elements. Their sizes stand in the name; COMPLEX64 is two FLOAT32. BYTES are never converted. */
@@ -150,7 +151,9 @@ int shakedown_ckpt_open(const shakedown_ckpt_comm* comm, const shakedown_ckpt_op
 int shakedown_ckpt_close(shakedown_ckpt* handle, shakedown_ckpt_policy policy);
 
 /* Names a part of the state: a box of an array of all ranks, in C order (last index fastest), in memory of the caller
- * that stays where it is until unprotect. The same name again replaces it. ndim 0: one element that is equal on all
+ * that stays where it is until unprotect. Memory of a GPU is found out from its pointer, through the driver that the
+ * program has loaded (CUDA, HIP), and copied when all work that its device was given has ended. The same name again
+ * replaces it. ndim 0: one element that is equal on all
  * ranks (a time, a count of steps). global_shape and offset NULL: an array of this rank alone, which can only be
  * restored onto the same number of ranks. Boxes of all ranks together need not cover the array; where they overlap, any
  * may be taken. */

@@ -27,7 +27,7 @@ module shakedown_checkpoint
 
   integer, parameter, public :: ckpt_ok = 0, ckpt_nothing = 1, ckpt_invalid = 2, ckpt_storage = 3, ckpt_peer = 4, &
     ckpt_busy = 5, ckpt_timeout = 6, ckpt_locked = 7, ckpt_memory = 8, ckpt_mismatch = 9, ckpt_lost = 10, &
-    ckpt_internal = 11
+    ckpt_internal = 11, ckpt_device = 12
   integer, parameter, public :: ckpt_local = 1, ckpt_partner = 2, ckpt_group = 3, ckpt_global = 4
   integer, parameter, public :: ckpt_did_nothing = 0, ckpt_did_restore = 1, ckpt_did_checkpoint = 2
   integer, parameter, public :: ckpt_keep = 0, ckpt_discard = 1
