@@ -251,7 +251,7 @@ int shakedown_ckpt_prune(const char* const* folders, int count, int keep, int dr
 }
 
 const char* shakedown_ckpt_error_name(int error) {
-  static constexpr const char* kNames[] = {"ok",      "nothing", "invalid", "storage",  "peer", "busy",
-                                           "timeout", "locked",  "memory",  "mismatch", "lost", "internal", "device"};
+  static constexpr const char* kNames[] = {"ok",     "nothing", "invalid",  "storage", "peer",     "busy",  "timeout",
+                                           "locked", "memory",  "mismatch", "lost",    "internal", "device"};
   return error < 0 || error > SHAKEDOWN_CKPT_DEVICE ? "unknown" : kNames[error];
 }

@@ -8,7 +8,8 @@ namespace shakedown::checkpoint {
 struct Clocks {
   /// Seconds since any moment, for intervals and costs. Called by the application's thread and by the helper's.
   std::function<double()> now;
-  /// Seconds since 1970, which go into manifests and decide nothing.
+  /// Seconds since 1970, which go into manifests. They decide between runs neither of which saw the other, and nothing
+  /// else.
   std::function<double()> unix_now;
 };
 

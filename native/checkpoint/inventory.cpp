@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "include/shakedown/checkpoint.h"
 #include "stripes.hpp"
@@ -47,9 +48,9 @@ std::vector<Holding> holdings_of(const std::vector<Generation>& found, int node)
   for (const Generation& generation : found) {
     for (const Part& part : generation.parts) {
       const Manifest& manifest = part.manifest;
-      holdings.push_back({node, manifest.kind, manifest.run, manifest.generation, manifest.rank, manifest.ranks,
-                          manifest.data_bytes, manifest.unix_seconds, manifest.byte_order, manifest.losses,
-                          manifest.members});
+      holdings.push_back({node, manifest.kind, manifest.run, manifest.run_began, manifest.generation, manifest.rank,
+                          manifest.ranks, manifest.data_bytes, manifest.unix_seconds, manifest.byte_order,
+                          manifest.losses, manifest.members});
     }
   }
   return holdings;
@@ -62,6 +63,7 @@ Bytes pack_holdings(const std::vector<Holding>& holdings) {
     packer.u32(static_cast<std::uint32_t>(holding.node + 1));  // the shared folder is -1
     packer.u8(static_cast<std::uint8_t>(holding.kind));
     packer.raw(holding.run);
+    packer.real(holding.run_began);
     packer.u64(holding.generation);
     packer.u32(static_cast<std::uint32_t>(holding.rank));
     packer.u32(static_cast<std::uint32_t>(holding.ranks));
@@ -83,6 +85,7 @@ void unpack_holdings(std::span<const std::uint8_t> bytes, std::vector<Holding>& 
     holding.node = from.number() - 1;
     holding.kind = static_cast<Kind>(from.u8());
     from.raw(holding.run);
+    holding.run_began = from.real();
     holding.generation = from.u64();
     holding.rank = from.number();
     holding.ranks = from.number();
@@ -92,15 +95,15 @@ void unpack_holdings(std::span<const std::uint8_t> bytes, std::vector<Holding>& 
     holding.losses = from.number();
     holding.members.resize(from.count(4));
     for (int& member : holding.members) member = from.number();
-    if (!from.sound()) return;
+    if (!from.sound() || !(holding.run_began >= 0)) return;
     into.push_back(std::move(holding));
   }
 }
 
 std::vector<Candidate> candidates_of(const std::vector<Holding>& holdings) {
-  std::map<std::pair<std::uint64_t, RunId>, Candidate> found;
+  std::map<std::tuple<double, std::uint64_t, RunId>, Candidate> found;
   for (const Holding& holding : holdings) {
-    Candidate& candidate = found[{holding.generation, holding.run}];
+    Candidate& candidate = found[{holding.run_began, holding.generation, holding.run}];
     candidate.generation = holding.generation;
     candidate.run = holding.run;
     candidate.ranks = std::max(candidate.ranks, holding.ranks);

@@ -18,6 +18,7 @@ struct Holding {
   int node = 0;  // kGlobalNode: the shared folder
   Kind kind = Kind::kRank;
   RunId run = {};
+  double run_began = 0;
   std::uint64_t generation = 0;
   int rank = 0;
   int ranks = 0;
@@ -45,7 +46,7 @@ struct Candidate {
   std::vector<Holding> holdings;
 };
 
-/// Newest first.
+/// Newest first: of the run that began last, of one run the highest number.
 std::vector<Candidate> candidates_of(const std::vector<Holding>& holdings);
 
 /// Nodes that hold this file.

@@ -1,5 +1,6 @@
 // What each level promises, on a cluster in memory: the state of the step that was saved comes back, exactly.
 #include <algorithm>
+#include <limits>
 
 #include "testing/check.hpp"
 #include "testing/cluster.hpp"
@@ -190,6 +191,49 @@ void two_jobs() {
   expect(restore_job(disk, alone), 10, "after the zombie");
 }
 
+/// Two jobs on nodes of their own, neither of which sees the other's: numbers say nothing then. The one that began
+/// later is gone on from, whatever its numbers.
+void jobs_that_do_not_see_each_other() {
+  const auto disk = std::make_shared<Disk>();
+  Shape many;
+  many.nodes = 4;
+  run_job(disk, many, {{1, 3}, {2, 3}, {3, 3}, {4, 3}}, true);
+  Shape few;
+  few.nodes = 2;
+  few.names = {"node4", "node5"};
+  run_job(disk, few, {{5, 2}, {6, 2}}, true);
+  Shape all;
+  all.nodes = 6;
+  expect(restore_job(disk, all), 6, "two jobs apart, on all nodes");
+  disk->lose_folder("/node4");
+  disk->lose_folder("/node5");
+  expect(restore_job(disk, all), 4, "the later job's nodes are lost");
+}
+
+/// A clock that goes back between two jobs makes nothing older than what its job had seen.
+void a_clock_that_goes_back() {
+  const auto disk = std::make_shared<Disk>();
+  Shape alone;
+  alone.nodes = 1;
+  const shakedown_ckpt_comm comm = {0, 1, nullptr, nullptr, nullptr};
+  std::uint64_t step = 0;
+  for (const double clock : {2e9, 1e9, 0.0, std::numeric_limits<double>::quiet_NaN(), -5.0}) {
+    Clocks clocks = real_clocks();
+    clocks.unix_now = [clock] { return clock; };
+    std::unique_ptr<Session> session;
+    const auto files = std::make_shared<DiskFiles>(disk, std::make_shared<Faults>());
+    checks.that(Session::open(comm, {}, settings_for(alone, 0), files, session, clocks).good(), "opened");
+    Application application(0, 1, 8, 8);
+    application.protect(*session);
+    (void)session->set_option("synchronous", "1");
+    const Outcome restored = session->restore(std::nullopt);
+    checks.that(restored.good() == (step > 0) && application.step == step, "the job before is gone on from");
+    application.compute(++step);
+    checks.that(session->checkpoint(1).good(), "saved");
+    application.compute(step);
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -201,5 +245,7 @@ int main() {
   other_ranks();
   replaced_nodes();
   two_jobs();
+  jobs_that_do_not_see_each_other();
+  a_clock_that_goes_back();
   return checks.end();
 }

@@ -118,6 +118,7 @@ Bytes encode_manifest(const Manifest& manifest) {
   Packer packer = begun(kManifestMagic);
   packer.u8(static_cast<std::uint8_t>(manifest.kind));
   packer.raw(manifest.run);
+  packer.real(manifest.run_began);
   packer.u64(manifest.generation);
   packer.u8(static_cast<std::uint8_t>(manifest.level));
   packer.u32(static_cast<std::uint32_t>(manifest.rank));
@@ -152,6 +153,7 @@ std::optional<Manifest> decode_manifest(std::span<const std::uint8_t> bytes, std
   Manifest manifest;
   manifest.kind = static_cast<Kind>(from.u8());
   from.raw(manifest.run);
+  manifest.run_began = from.real();
   manifest.generation = from.u64();
   manifest.level = from.u8();
   manifest.rank = from.number();
@@ -171,7 +173,7 @@ std::optional<Manifest> decode_manifest(std::span<const std::uint8_t> bytes, std
   manifest.member_manifests.reserve(members);
   for (std::size_t at = 0; at < members && from.sound(); ++at) manifest.member_manifests.push_back(from.block());
   const bool known = manifest.kind == Kind::kRank || manifest.kind == Kind::kCopy || manifest.kind == Kind::kParity;
-  if (!from.sound() || from.left() != 0 || !known || !consistent(manifest)) {
+  if (!from.sound() || from.left() != 0 || !known || !(manifest.run_began >= 0) || !consistent(manifest)) {
     why = "it contradicts itself";
     return std::nullopt;
   }

@@ -42,6 +42,10 @@ struct Region {
 struct Manifest {
   Kind kind = Kind::kRank;
   RunId run = {};
+  // When the run was opened, since 1970 and the same on all ranks: by the clock of rank 0, and later than that of every
+  // run of which it saw something. Of two runs one of which could not see the other's nodes, numbers do not say which
+  // is the newer one.
+  double run_began = 0;
   std::uint64_t generation = 0;
   int level = 0;  // that was asked of the checkpoint
   int rank = 0;   // whose data these are; of parity: the member of the group that holds it

@@ -117,6 +117,7 @@ Outcome Session::checkpoint(int level) {
   Outcome outcome;
   auto state = std::make_shared<Staged>();
   state->manifest.run = run_;
+  state->manifest.run_began = run_began_;
   state->manifest.generation = generation_;
   state->manifest.level = level;
   state->manifest.rank = comm_.rank;

@@ -53,6 +53,7 @@ class Session {
   Outcome meet(Outcome mine);
   Outcome take_folders(const std::shared_ptr<Files>& files);
   Outcome take(Folder& folder, bool first, std::map<std::uint64_t, int>& generations);
+  void follow_on();
   void end_helper();
   Outcome agree_on(const Outcome& mine);
   Outcome inventory(std::vector<Candidate>& candidates);
@@ -75,6 +76,7 @@ class Session {
   shakedown_ckpt_comm comm_;
   Settings settings_;
   RunId run_ = {};
+  double run_began_ = 0;
   std::unique_ptr<Topology> topology_;
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Folder> local_;

@@ -2,7 +2,10 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <stdexcept>
+#include <utility>
 
 #include "collective.hpp"
 #include "session.hpp"
@@ -143,7 +146,11 @@ Outcome Session::take(Folder& folder, bool first, std::map<std::uint64_t, int>& 
     step = store.take(run);
     return step.good() ? store.scan(*found) : step;
   });
-  if (taken.good()) remember(generations, *found);
+  if (!taken.good()) return taken;
+  remember(generations, *found);
+  for (const Generation& generation : *found) {
+    for (const Part& part : generation.parts) run_began_ = std::max(run_began_, part.manifest.run_began);
+  }
   return taken;
 }
 
@@ -181,14 +188,30 @@ Outcome Session::take_folders(const std::shared_ptr<Files>& files) {
     return failed(SHAKEDOWN_CKPT_STORAGE,
                   local.words + (local.words.empty() || global.words.empty() ? "" : "; ") + global.words);
   }
+  follow_on();
+  return {};
+}
+
+/// Numbers go on from the newest that any rank sees, and this run began after all of which any rank sees something,
+/// even where the clock went back meanwhile.
+void Session::follow_on() {
   std::uint64_t newest = 0;
   for (const auto* generations : {&local_generations_, &global_generations_}) {
     if (!generations->empty()) newest = std::max(newest, generations->rbegin()->first);
   }
   Packer packer;
   packer.u64(newest);
-  for (const Bytes& one : gather(comm_, packer.bytes())) generation_ = std::max(generation_, Unpacker(one).u64());
-  return {};
+  packer.real(run_began_);
+  packer.real(clocks_.unix_now());
+  double clock = 0;
+  bool first = true;
+  for (const Bytes& one : gather(comm_, packer.bytes())) {
+    Unpacker from(one);
+    generation_ = std::max(generation_, from.u64());
+    run_began_ = std::max(run_began_, from.real());
+    if (const double its = from.real(); std::exchange(first, false)) clock = its;
+  }
+  run_began_ = std::max(std::nextafter(run_began_, std::numeric_limits<double>::infinity()), clock);
 }
 
 }  // namespace shakedown::checkpoint
