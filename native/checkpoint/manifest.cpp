@@ -91,9 +91,9 @@ bool consistent(const Manifest& manifest) {
     const bool shaped = region.box.global.empty()
                             ? region.box.offset.empty()
                             : region.box.global.size() == dimensions && region.box.offset.size() == dimensions;
-    return shaped && elements && element_bytes(region.type) > 0 &&
-           *elements <= manifest.data_bytes / element_bytes(region.type) &&
-           region.bytes == *elements * element_bytes(region.type) && region.at <= manifest.data_bytes - region.bytes;
+    const std::uint64_t each = element_bytes(region.type);
+    return shaped && elements && each > 0 && *elements <= manifest.data_bytes / each &&
+           region.bytes == *elements * each && region.at <= manifest.data_bytes - region.bytes;
   });
   if (!regions_fit) return false;
   if (manifest.kind != Kind::kParity) return true;
