@@ -20,12 +20,14 @@ struct Promise {
   Save save;
   Shape shape;
   std::set<std::string> lost;  // nodes that lost something of theirs
+  bool nodes_too = true;  // of level 4: what fails on the nodes is left out with a warning
   bool global_lost = false;
   int newer = 0;  // committed later at a level at least as safe
 
   [[nodiscard]] bool holds(const Shape& now) const {
     if (newer >= 2) return false;  // it may have been removed
     if (save.level == 4 && !global_lost) return true;
+    if (save.level == 4 && !nodes_too) return false;
     // What lies on nodes is there for a job that runs on these nodes.
     std::set<std::string> present;
     for (int rank = 0; rank < now.ranks(); ++rank) present.insert(now.node_of(rank));
@@ -89,7 +91,7 @@ class History {
       const bool opened = !(killed && faults->dead && ran.committed.empty()) && faults->fail_at < 0;
       judge(ran, shape, opened);
       for (const Save& save : ran.tried) tried_.insert(save.step);
-      keep(ran, shape);
+      keep(ran, shape, faults->fail_at < 0);
       harm(shape);
     }
     Shape last;
@@ -121,13 +123,13 @@ class History {
                                       std::to_string(step) + " came back: " + found.words);
   }
 
-  void keep(const Ran& ran, const Shape& shape) {
+  void keep(const Ran& ran, const Shape& shape, bool nodes_too) {
     for (const Save& save : ran.tried) {
       const bool committed = std::any_of(ran.committed.begin(), ran.committed.end(),
                                          [&](const Save& one) { return one.step == save.step; });
       // What was not reported may be committed nevertheless, and so make others superfluous.
       for (Promise& promise : promises_) promise.newer += promise.save.level <= save.level ? 1 : 0;
-      if (committed) promises_.push_back({save, shape, {}, false, 0});
+      if (committed) promises_.push_back({save, shape, {}, nodes_too, false, 0});
     }
   }
 

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from shakedown.placement.price import AS_LAUNCHED, Factor, Launched, factors, median_ranks, order
+from shakedown.placement.price import AS_LAUNCHED, Factor, Launched, factors, order
 
 LIMIT_S = 100.0
 
@@ -47,17 +47,6 @@ def test_the_interval_holds_the_truth(rounds: int, truth: float) -> None:
         assert sum(one.verdict != "not distinguished" for one in series) <= 34
     if truth == 5.0 and rounds >= 9:
         assert all(one.verdict == "costs" for one in series)
-
-
-def test_the_ranks_are_those_of_the_sign_test() -> None:
-    assert [median_ranks(count) for count in (0, 1, 5)] == [None] * 3
-    assert [median_ranks(count) for count in (6, 8, 9, 20)] == [(0, 5), (0, 7), (1, 7), (5, 14)]
-    for count in range(6, 80):
-        ranks = median_ranks(count)
-        assert ranks is not None
-        outside = 2 * sum(math.comb(count, below) for below in range(ranks[0] + 1)) / 2**count
-        next_outside = outside + 2 * math.comb(count, ranks[0] + 1) / 2**count
-        assert outside <= 0.05 < next_outside
 
 
 def test_launches_that_do_not_end_bound_the_factor_from_below() -> None:

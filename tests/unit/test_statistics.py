@@ -1,7 +1,8 @@
-"""Medians and their intervals: exact, against resampling, and by coverage."""
+"""Medians and their intervals: exact, and by coverage."""
 
 from __future__ import annotations
 
+import math
 import random
 import statistics
 
@@ -9,41 +10,48 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 from shakedown.analysis import statistics as stats
 
 
-def resampled_interval(samples: list[float], resamples: int = 20_000) -> tuple[float, float]:
-    """The textbook bootstrap, for comparison."""
-    rng = np.random.default_rng(7)
-    drawn = rng.choice(np.array(samples), size=(resamples, len(samples)), replace=True)
-    low, high = np.quantile(np.median(drawn, axis=1), [0.025, 0.975], method="inverted_cdf")
-    return float(low), float(high)
+def coverage(n: int, low: int, high: int) -> float:
+    """With which probability the median lies between these order statistics of n samples, whatever the distribution."""
+    return sum(math.comb(n, k) for k in range(low + 1, high + 1)) / 2**n
 
 
-@pytest.mark.parametrize("n", [3, 5, 7, 9, 15, 21, 51, 101])
-def test_the_ranks_are_those_of_endless_resampling_for_odd_counts(n: int) -> None:
-    samples = [float(k) for k in range(n)]
-    low, high = stats.median_interval(samples)
-    expected_low, expected_high = resampled_interval(samples)
-    assert abs(low - expected_low) <= 1 and abs(high - expected_high) <= 1
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.95, 0.99])
+def test_the_interval_holds_the_median_as_surely_as_it_says_and_is_the_narrowest_that_does(level: float) -> None:
+    for n in range(1, 400):
+        low, high = stats.median_ranks(n, level)
+        if (low, high) == (0, n - 1) and stats.range_coverage(n) < level:
+            continue
+        assert coverage(n, low, high) >= level - 1e-12
+        if low + 1 <= high - 1:
+            assert coverage(n, low + 1, high - 1) < level
 
 
-@pytest.mark.parametrize("n", [4, 6, 10, 20, 50])
-def test_for_even_counts_the_interval_is_not_narrower_than_resampling_by_more_than_half_a_step(n: int) -> None:
-    samples = [float(k) for k in range(n)]
-    low, high = stats.median_interval(samples)
-    expected_low, expected_high = resampled_interval(samples)
-    assert low <= expected_low + 0.5 and high >= expected_high - 0.5
+def test_of_few_samples_the_range_says_how_sure_it_is() -> None:
+    for n in range(1, 12):
+        assert stats.range_coverage(n) == pytest.approx(coverage(n, 0, n - 1))
+    assert [stats.median_ranks(n) for n in (1, 2, 3, 4, 5, 6)] == [(0, n - 1) for n in (1, 2, 3, 4, 5, 6)]
 
 
-def test_the_interval_covers_the_true_median_about_as_often_as_it_says() -> None:
+@pytest.mark.parametrize("n", [2001, 2002, 10_000, 100_001])
+def test_of_many_samples_the_ranks_are_hardly_wider_than_they_have_to_be(n: int) -> None:
+    low, high = stats.median_ranks(n)
+    exact = binom.ppf(0.025, n, 0.5) - 1  # two of our ranks below it at the most
+    assert exact - 2 <= low <= exact + 0.5 and high == n - 1 - low
+
+
+def test_the_interval_covers_the_true_median_at_least_as_often_as_it_says() -> None:
     rng = random.Random(3)
-    hits = 0
-    for _ in range(2000):
-        low, high = stats.median_interval([rng.gauss(10, 1) for _ in range(25)])
-        hits += low <= 10 <= high
-    assert 0.92 <= hits / 2000 <= 0.985
+    for n in (7, 8, 11, 13, 23):
+        hits = 0
+        for _ in range(2000):
+            low, high = stats.median_interval([rng.lognormvariate(0, 1) for _ in range(n)])
+            hits += low <= 1 <= high
+        assert hits / 2000 >= 0.94
 
 
 def test_ranks_are_symmetric() -> None:

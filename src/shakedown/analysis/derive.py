@@ -6,7 +6,7 @@ A finding is told from others by its workload, host, kernel and parameters: what
 The work of a case is what came of it: bytes in those seconds, a loss, a number of features. It makes the value, case by
 case, and never tells findings apart: a repeat that lost other packets is another sample of the same loss.
 
-The value of a run is the median of its samples with the bootstrap interval of statistics.median_ranks. Repeats of a run
+The value of a run is the median of its samples with the interval of statistics.median_ranks. Repeats of a run
 are other processes at other times: the value over repeats is the median of their values, and its interval the wider of
 that between the repeats and that within them.
 

@@ -1,4 +1,4 @@
-"""Robust statistics of samples: median, its bootstrap interval, outliers; proportions. Deterministic; imports no numpy.
+"""Robust statistics of samples: median, its interval, outliers; proportions. Deterministic; imports no numpy.
 
 The harness uses this module while it measures, so it imports nothing heavy; analysis.derive applies the same ranks to
 whole columns.
@@ -20,50 +20,40 @@ class Interval(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def median_ranks(n: int, level: float = 0.95) -> tuple[int, int]:
-    """The ranks (from 0) of the order statistics that bound the bootstrap percentile interval of the median of n samples.
+    """The ranks (from 0) of the order statistics between which the median of what n samples were drawn from lies with at
+    least ``level``, however that is distributed: x_(k+1) to x_(n-k) miss it with 2 P(Binomial(n, 1/2) <= k) (H. David and H.
+    Nagaraja, "Order Statistics", 2003, section 7.1). The bootstrap's percentile
+    ranks are no substitute: of seven samples they hold it with 87 %.
 
-    This is the bootstrap with infinitely many resamples, which for a median needs no resampling: for odd n = 2 m + 1,
-    P(median* <= x_(k)) = P(Binomial(n, k/n) >= m + 1) (Efron 1979, "Bootstrap methods: another look at the jackknife",
-    section 3). For even n the same with m = n/2 for the lower and m + 1 for the upper of the two middle values; the
-    interval takes the lower end of the one and the upper end of the other, which is never too narrow.
-
-    For n < 3 the whole range is returned.
+    Where not even the whole range is so sure, it is returned: see ``range_coverage``. Raises ValueError for no samples.
     """
     if n < 1:
         raise ValueError("no samples")
-    if n < 3:
-        return 0, n - 1
-    tail = (1 - level) / 2
-    low_needs = (n + 1) // 2  # as many resampled values at or below x_(k) as put the (lower) median there
-    high_needs = n // 2 + 1
-    low = _first(n, low_needs, tail)
-    high = _first(n, high_needs, 1 - tail)
-    return low - 1, high - 1
+    if n > _MOST_EXACT:  # the normal approximation, a rank further out
+        deviations = statistics.NormalDist().inv_cdf((1 + level) / 2)
+        low = max(0, math.floor(n / 2 - deviations * math.sqrt(n) / 2) - 1)
+        return low, n - 1 - low
+    low, below, ways = 0, 0, 1
+    for rank in range(n // 2):
+        below += ways
+        if 2 * below / 2**n > 1 - level:
+            break
+        low = rank
+        ways = ways * (n - rank) // (rank + 1)
+    return low, n - 1 - low
 
 
-def _first(n: int, needs: int, probability: float) -> int:
-    """The smallest k from 1 to n with P(Binomial(n, k/n) >= needs) >= probability; it grows with k."""
-    low, high = 1, n
-    while low < high:
-        middle = (low + high) // 2
-        if _binomial_at_least(n, middle / n, needs) >= probability:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+#: Samples up to which the binomial distribution is summed.
+_MOST_EXACT = 2000
 
 
-def _binomial_at_least(n: int, p: float, needs: int) -> float:
-    if p >= 1:
-        return 1.0
-    if n > 300:  # normal approximation with continuity correction: the ranks differ by at most one there
-        deviation = math.sqrt(n * p * (1 - p))
-        return 0.5 * math.erfc((needs - 0.5 - n * p) / (deviation * math.sqrt(2)))
-    return math.fsum(math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(needs, n + 1))
+def range_coverage(n: int) -> float:
+    """How surely the median lies between the least and the largest of n samples: 75 % of 3, 88 % of 4, 94 % of 5."""
+    return 1 - 2.0 ** (1 - n)
 
 
 def median_interval(samples: Sequence[float], level: float = 0.95) -> Interval:
-    """The bootstrap percentile interval of the median. Raises ValueError for no samples."""
+    """The interval of the median, of fewer than six samples their range. Raises ValueError for no samples."""
     ordered = sorted(samples)
     low, high = median_ranks(len(ordered), level)
     return Interval(ordered[low], ordered[high])

@@ -17,6 +17,7 @@ from typing import Literal
 
 import msgspec
 
+from ..analysis.statistics import median_ranks, range_coverage
 from ..records import Record
 
 AS_LAUNCHED = "as-launched"
@@ -83,10 +84,11 @@ def _factor(name: str, pairs: Sequence[tuple[float | None, float | None]], limit
     empty = Factor(arrangement=name, rounds=len(bounds), factor=None, verdict="did not end", median_s=median_s)
     if not ended:
         return empty
-    factor, ranks = statistics.median(lows), median_ranks(len(bounds))
-    if ranks is None:
+    factor = statistics.median(lows)
+    if range_coverage(len(bounds)) < LEVEL:
         return msgspec.structs.replace(empty, factor=factor, verdict="too few rounds")
-    low, high = lows[ranks[0]], highs[ranks[1]]
+    least, most = median_ranks(len(bounds), LEVEL)
+    low, high = lows[least], highs[most]
     verdict: Verdict = "costs" if low > 1 else "pays" if high < 1 else "not distinguished"
     upper = None if math.isinf(high) else high
     return msgspec.structs.replace(empty, factor=factor, low=low, high=upper, verdict=verdict)
@@ -100,15 +102,3 @@ def _bounds(launched: float | None, other: float | None, limit_s: float) -> tupl
         assert other is not None
         return limit_s / other, math.inf
     return (0.0, launched / limit_s) if other is None else (launched / other, launched / other)
-
-
-def median_ranks(count: int) -> tuple[int, int] | None:
-    """The ranks, from 0, of the order statistics that hold the median in at least ``LEVEL`` of all samples of ``count``;
-    None where not even the least and the largest do."""
-    below, ranks = 0.0, None
-    for rank in range(count // 2):
-        below += math.comb(count, rank) / 2**count
-        if 2 * below > 1 - LEVEL:
-            break
-        ranks = (rank, count - 1 - rank)
-    return ranks
