@@ -13,7 +13,7 @@ import pytest
 
 from shakedown.cli import machine as verb
 from shakedown.hosts.access import HostAccess, LocalHost, ReplayHost, Result
-from shakedown.machine import discover, machine, recording, software
+from shakedown.machine import discover, machine, recording, settings, software
 from shakedown.machine.together import together
 from shakedown.records import Host, Machine
 from support import trees
@@ -89,7 +89,9 @@ def test_a_machine_survives_its_own_json(guest: Host) -> None:
 # --------------------------------------------------------------------------------------------------------- this machine
 
 
-def test_this_machine_is_discovered_and_replayed_alike(tmp_path: Path) -> None:
+def test_this_machine_is_discovered_and_replayed_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in settings.OVERRIDES:  # which mean something beside libraries, of whose folders a recording keeps nothing
+        monkeypatch.delenv(name, raising=False)
     door = recording.RecordingDoor(LocalHost())
     live = discover(door)
     assert live.cpu.cores and live.memory.total_bytes > 0 and set(live.usable_cpus) == os.sched_getaffinity(0)

@@ -22,8 +22,8 @@ class Interval(NamedTuple):
 def median_ranks(n: int, level: float = 0.95) -> tuple[int, int]:
     """The ranks (from 0) of the order statistics between which the median of what n samples were drawn from lies with at
     least ``level``, however that is distributed: x_(k+1) to x_(n-k) miss it with 2 P(Binomial(n, 1/2) <= k) (H. David and H.
-    Nagaraja, "Order Statistics", 2003, section 7.1). The bootstrap's percentile
-    ranks are no substitute: of seven samples they hold it with 87 %.
+    Nagaraja, "Order Statistics", 2003, section 7.1). The bootstrap's ranks
+    hold it with 87 % in seven samples only.
 
     Where not even the whole range is so sure, it is returned: see ``range_coverage``. Raises ValueError for no samples.
     """

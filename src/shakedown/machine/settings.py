@@ -61,7 +61,7 @@ def aslr(door: HostAccess, cpu: Cpu) -> tuple[Setting, ...]:
 
 
 #: Variables that make a library take other kernels than those for the processor that it finds.
-_OVERRIDES = (
+OVERRIDES = (
     "OPENBLAS_CORETYPE",
     "BLIS_ARCH_TYPE",
     "MKL_DEBUG_CPU_TYPE",
@@ -77,7 +77,7 @@ def library_overrides(door: HostAccess, software: Iterable[Software] | None) -> 
     Those of libraries that are not among the ``software`` are a note: nothing that was found here reads them. None: what is
     installed is not known.
     """
-    found = {name: value for name in _OVERRIDES if (value := door.env(name))}
+    found = {name: value for name in OVERRIDES if (value := door.env(name))}
     here = None if software is None else {one.name for one in software if one.kind == "blas"}
     ours = {name: value for name, value in found.items() if here is None or here & set(blas.read_by(name))}
     others = {name: value for name, value in found.items() if name not in ours}
