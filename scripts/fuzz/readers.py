@@ -68,6 +68,7 @@ def _logs() -> Iterator[Reader]:
         "pingpong": "pingpong-openmpi-4",
         "collectives": "collectives-openmpi-5",
         "onesided": "onesided-openmpi-4",
+        "workers": "workers-2-cores",
         "burnin": "burnin-two-cores",
     }
     for name in workloads.names():

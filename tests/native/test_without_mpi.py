@@ -58,6 +58,7 @@ def test_the_build_says_what_it_is_without(built: Path) -> None:
             "cuda_absent",
             "collectives_absent",
             "onesided_absent",
+            "workers_absent",
             "pingpong_absent",
             "multicast_absent",
             "gpu_pingpong_absent",
