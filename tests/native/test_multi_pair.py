@@ -109,7 +109,9 @@ def test_a_rank_that_is_silent_is_named() -> None:
 
 
 def test_a_rank_that_dies_ends_the_job() -> None:
-    process = start("multi_pair", 2, "--allow-oversubscribe", "--samples", "100000000", "--budget-s", "900", "--sizes", "8")
+    process = start(
+        "multi_pair", 2, "--allow-oversubscribe", "--samples", "100000000", "--budget-s", "900", "--sizes", "8"
+    )
     assert process.stdout is not None
     begun = events.parse(process.stdout.readline())
     os.kill(begun.provenance["facts"]["ranks"][1]["pid"], signal.SIGKILL)

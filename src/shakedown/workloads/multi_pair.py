@@ -1,14 +1,14 @@
 """Messages of many MPI ranks at once: pairs by where their two ends are, and rings in order and shuffled.
 
-A pair alone shows what a link can do; all pairs at once show what is shared: a cache, a socket's memory, a node's port, a
-switch. The time of a sample is from the first rank's begin to the last rank's end on one clock, so that a slow pair counts,
-and is named. The figures of ``osu_mbw_mr`` and ``osu_multi_lat`` (bytes of all over the mean of the senders' times) and those of
-HPCC's rings stand beside it under their own names. Every byte of what arrives follows from its sender and its place, and one wrong
-byte means that the run has no result.
+A pair alone shows what a link can do; all pairs at once show what is shared: a cache, a socket's memory, a node's
+port, a switch. The time of a sample is from the first rank's begin to the last rank's end on one clock, so that a
+slow pair counts, and is named. The figures of ``osu_mbw_mr`` and ``osu_multi_lat`` (bytes of all over the mean of the
+senders' times) and those of HPCC's rings stand beside it under their own names. Every byte of what arrives follows
+from its sender and its place, and one wrong byte means that the run has no result.
 
-Rings: each rank sends to both neighbours and receives from both (R. Rabenseifner, S. R. Tiyyagura, M. Mueller, "Network
-bandwidth measurements and ratio analysis with the HPC Challenge benchmark suite", EuroPVM/MPI 2005). In the natural ring most
-neighbours are on the same node; in random ones most are not.
+Rings: each rank sends to both neighbours and receives from both (R. Rabenseifner, S. R. Tiyyagura, M. Mueller,
+"Network bandwidth measurements and ratio analysis with the HPC Challenge benchmark suite", EuroPVM/MPI 2005). In the
+natural ring most neighbours are on the same node; in random ones most are not.
 """
 
 from __future__ import annotations
