@@ -34,9 +34,7 @@ struct Options {
   std::int64_t samples = 100;
   double budget_s = 0.5;
   double silent_s = 60;
-  std::int64_t world_size = 0;  // how many ranks were started; 0: whatever there is
-  std::string cpus;
-  bool allow_oversubscribe = false;
+  RanksWanted ranks;
   bool verify = true;
   Pages pages = Pages::huge;
   Inject inject = Inject::none;

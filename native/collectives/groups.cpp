@@ -7,7 +7,7 @@
 
 #include "collectives.hpp"
 #include "common/job.hpp"
-#include "common/watch.hpp"
+#include "common/silence.hpp"
 #include "rounds.hpp"
 
 namespace shakedown::collectives {
@@ -91,7 +91,7 @@ class RoundRun {
         if (operation == Operation::barrier && bytes != options_.sizes.front()) continue;
         const Shape shape{operation, operation == Operation::barrier ? 0 : bytes, 0, false};
         require_room(shape, group);
-        watch_round(number, shape);
+        await_round(number, shape);
         rest(world_);
         if (group.control != MPI_COMM_NULL && !clock) {
           clock.emplace(group.control, options_.inject == Inject::clock);
@@ -180,27 +180,11 @@ class RoundRun {
     return is_of_blocks(shape.operation) ? (ranks - 1) * shape.bytes : shape.bytes;
   }
 
-  /// A round without an answer: a case without a sample, and its check fails.
-  void watch_round(std::size_t number, const Shape& shape) {
-    const double limit_s = options_.silent_s + options_.budget_s;
-    const std::string shown = std::to_string(static_cast<int>(limit_s)) + " s";
+  void await_round(std::size_t number, const Shape& shape) {
     const std::string words = "round " + std::to_string(number + 1) + ", " + name_of(shape.operation);
-    std::string line;
-    std::string says;
-    if (world_.rank == 0) {
-      Object check;
-      check.add("value", std::numeric_limits<double>::quiet_NaN()).add("limit", 0.0);
-      check.add("kind", "no answer in " + shown);
-      Object event;
-      event.add("event", "case").add("kernel", "group").add("params", params_of(number, shape)).add("work", Object());
-      event.add("seconds", std::vector<double>()).add("residual", check);
-      line = to_json(event) + '\n';
-      says = "collectives: no answer in " + shown + ": " + words +
-             "\n  next: look at the ranks that are named beside this, or at the node of one that printed nothing\n";
-    }
-    watch(options_.silent_s > 0 ? limit_s : 0, line, says,
-          "collectives: rank " + std::to_string(world_.rank) + " on " + places_[static_cast<std::size_t>(world_.rank)] +
-              " did not begin " + words + ": the others wait for it\n");
+    watch_case(world_, options_.silent_s > 0 ? options_.silent_s + options_.budget_s : 0,
+               {"collectives", "group", params_of(number, shape), words, kLookAtRanks,
+                "did not begin " + words + ": the others wait for it"});
   }
 
   Emitter& emitter_;

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "collectives.hpp"
-#include "common/watch.hpp"
+#include "common/silence.hpp"
 
 namespace shakedown::collectives {
 namespace {
@@ -37,27 +37,10 @@ std::uint64_t sent_bytes(const Planned& planned) {
   return is_of_blocks(planned.shape.operation) ? others * planned.shape.bytes : planned.shape.bytes;
 }
 
-/// A case without an answer: no sample, and a check that fails.
-void watch_case(const World& world, const Options& options, const Planned& planned) {
-  const double limit_s = options.silent_s + options.budget_s;
-  const std::string shown = std::to_string(static_cast<int>(limit_s)) + " s";
-  const std::string where =
-      "rank " + std::to_string(world.rank) + " on " + world.hosts[static_cast<std::size_t>(world.rank)];
-  std::string line;
-  std::string says;
-  if (world.rank == 0) {
-    Object check;
-    check.add("value", std::numeric_limits<double>::quiet_NaN()).add("limit", 0.0).add("kind", "no answer in " + shown);
-    Object event;
-    event.add("event", "case").add("kernel", name_of(planned.shape.operation));
-    event.add("params", params_of(world, planned).add("method", "library")).add("work", Object());
-    event.add("seconds", std::vector<double>()).add("residual", check);
-    line = to_json(event) + '\n';
-    says = "collectives: no answer in " + shown + ": " + words_of(planned) +
-           "\n  next: look at the ranks that are named beside this, or at the node of one that printed nothing\n";
-  }
-  watch(options.silent_s > 0 ? limit_s : 0, line, says,
-        "collectives: " + where + " did not begin " + words_of(planned) + ": the others wait for it\n");
+void await_case(const World& world, const Options& options, const Planned& planned) {
+  watch_case(world, options.silent_s > 0 ? options.silent_s + options.budget_s : 0,
+             {"collectives", name_of(planned.shape.operation), params_of(world, planned).add("method", "library"),
+              words_of(planned), kLookAtRanks, "did not begin " + words_of(planned) + ": the others wait for it"});
 }
 
 void emit_series(Emitter& emitter, const World& world, const Options& options, const Planned& planned,
@@ -151,7 +134,7 @@ void measure_all(Emitter& emitter, const World& world, const Options& options) {
       emitter.notice("sizes-left-out", words_of(planned) + ": " + why, "name smaller sizes or fewer ranks");
       continue;
     }
-    watch_case(world, options, planned);
+    await_case(world, options, planned);
     if (group.size != planned.ranks) {
       clock.reset();
       group = group_of(world, planned.ranks);
@@ -197,9 +180,5 @@ int run(int argc, char** argv, const Options& options) {
 
 int main(int argc, char** argv) {
   using namespace shakedown;
-  using namespace shakedown::collectives;
-  Options options;
-  return mpi_main(
-      "collectives", argc, argv, MPI_THREAD_SINGLE, [&] { options = read_options(argc, argv); },
-      [&] { return run(argc, argv, options); });
+  return mpi_main("collectives", argc, argv, collectives::read_options, collectives::run);
 }

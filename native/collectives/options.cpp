@@ -25,21 +25,15 @@ Operation parse_operation(const std::string& word) {
   throw usage("unknown operation '" + word + "'", "known: " + all_operations());
 }
 
-Inject parse_inject(const std::string& word) {
-  static constexpr std::array<std::pair<const char*, Inject>, 9> kKinds = {{{"none", Inject::none},
-                                                                            {"flip", Inject::flip},
-                                                                            {"swap", Inject::swap},
-                                                                            {"lost", Inject::lost},
-                                                                            {"late", Inject::late},
-                                                                            {"slow", Inject::slow},
-                                                                            {"clock", Inject::clock},
-                                                                            {"hang", Inject::hang},
-                                                                            {"lag", Inject::lag}}};
-  for (const auto& [name, kind] : kKinds) {
-    if (word == name) return kind;
-  }
-  throw usage("unknown damage '" + word + "'", "known: none, flip, swap, lost, late, slow, clock, hang, lag");
-}
+constexpr std::array<std::pair<const char*, Inject>, 9> kDamages = {{{"none", Inject::none},
+                                                                     {"flip", Inject::flip},
+                                                                     {"swap", Inject::swap},
+                                                                     {"lost", Inject::lost},
+                                                                     {"late", Inject::late},
+                                                                     {"slow", Inject::slow},
+                                                                     {"clock", Inject::clock},
+                                                                     {"hang", Inject::hang},
+                                                                     {"lag", Inject::lag}}};
 
 std::vector<std::size_t> parse_sizes(const std::vector<std::int64_t>& given) {
   std::vector<std::size_t> sizes;
@@ -88,19 +82,16 @@ Options read_options(int argc, char** argv) {
                                "a case that has 10 repetitions ends after so many seconds, even with fewer than asked");
   options.silent_s =
       args.real("silent-s", 60, 0, "a case without an answer for so many seconds ends the job; 0: never");
-  options.world_size =
-      args.integer("world-size", 0, 0, "how many ranks were started; another number is refused; 0: any");
-  options.cpus = args.text("cpus", "", "deal the CPUs of this list to the ranks of each host");
-  options.allow_oversubscribe = args.flag("allow-oversubscribe", "let ranks share a CPU: for tests, not for figures");
+  options.ranks = ranks_wanted(args, "collectives");
   options.verify = !args.flag("no-verify", "do not check what arrives");
   options.pages = parse_pages(args.text("pages", "huge", "pages of the buffers: huge, base or hugetlb"));
-  options.inject = parse_inject(
-      args.text("inject", "none", "for tests: flip, swap or lost words; late, slow; clock: wrong clocks; hang; lag"));
+  options.inject = named(
+      args.text("inject", "none", "for tests: flip, swap or lost words; late, slow; clock: wrong clocks; hang; lag"),
+      "damage", kDamages);
   args.finish();
   if (options.operations.empty() || options.sizes.empty() || options.groups.empty() || options.roots.empty()) {
     throw usage("there is nothing to measure", "see --help");
   }
-  if (options.allow_oversubscribe) let_ranks_yield();
   return options;
 }
 

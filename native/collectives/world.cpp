@@ -5,7 +5,7 @@
 namespace shakedown::collectives {
 
 World join(const Options& options) {
-  World world = join_ranks({"collectives", options.world_size, options.cpus, options.allow_oversubscribe});
+  World world = join_ranks(options.ranks);
   for (const int count : options.groups) {
     if (count > world.size || count == 1) {
       throw usage("--groups: " + std::to_string(count) + " of " + std::to_string(world.size) + " ranks",

@@ -54,4 +54,16 @@ class Args {
   bool help_ = false;
 };
 
+/// What a word names, of pairs of a name and a value. Throws a usage error that lists the names; `what` says what the
+/// word was to name, such as "damage".
+template <class Named>
+auto named(const std::string& word, const std::string& what, const Named& kinds) {
+  std::string known;
+  for (const auto& [name, kind] : kinds) {
+    if (word == name) return kind;
+    known += std::string(known.empty() ? "" : ", ") + name;
+  }
+  throw usage("unknown " + what + " '" + word + "'", "known: " + known);
+}
+
 }  // namespace shakedown

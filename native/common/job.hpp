@@ -176,4 +176,13 @@ int mpi_main(const char* program, int& argc, char**& argv, int level, Read&& rea
   return code;
 }
 
+/// The same of a program whose options are read from its command line.
+template <class Options>
+int mpi_main(const char* program, int argc, char** argv, Options (*read)(int argc, char** argv),
+             int (*run)(int argc, char** argv, const Options& options), int level = MPI_THREAD_SINGLE) {
+  Options options;
+  return mpi_main(
+      program, argc, argv, level, [&] { options = read(argc, argv); }, [&] { return run(argc, argv, options); });
+}
+
 }  // namespace shakedown

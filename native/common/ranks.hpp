@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "args.hpp"
 #include "emit.hpp"
 #include "job.hpp"
 
@@ -22,6 +23,21 @@ struct RanksWanted {
   std::string cpus;             // what --cpus said
   bool allow_oversubscribe = false;
 };
+
+/// Ranks that share a CPU must give way to each other: Open MPI's name for that, before MPI is there.
+inline void let_ranks_yield() { setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0); }
+
+/// The arguments that say what the ranks must be; read before MPI is there.
+inline RanksWanted ranks_wanted(Args& args, const std::string& program) {
+  RanksWanted wanted;
+  wanted.program = program;
+  wanted.world_size =
+      args.integer("world-size", 0, 0, "how many ranks were started; another number is refused; 0: any");
+  wanted.cpus = args.text("cpus", "", "deal the CPUs of this list to the ranks of each host");
+  wanted.allow_oversubscribe = args.flag("allow-oversubscribe", "let ranks share a CPU: for tests, not for figures");
+  if (wanted.allow_oversubscribe) let_ranks_yield();
+  return wanted;
+}
 
 struct Ranks {
   int rank = 0;
@@ -89,8 +105,5 @@ inline Ranks join_ranks(const RanksWanted& wanted) {
   for (const auto& list : gather_lists(ranks.control, {static_cast<int>(getpid())})) ranks.pids.push_back(list.front());
   return ranks;
 }
-
-/// Ranks that share a CPU must give way to each other: Open MPI's name for that, before MPI is there.
-inline void let_ranks_yield() { setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0); }
 
 }  // namespace shakedown

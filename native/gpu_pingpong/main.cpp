@@ -221,8 +221,5 @@ int run(int argc, char** argv, const Options& options) {
 
 int main(int argc, char** argv) {
   using namespace shakedown;
-  gpu_pingpong::Options options;
-  return mpi_main(
-      "gpu_pingpong", argc, argv, MPI_THREAD_SINGLE, [&] { options = gpu_pingpong::parse(argc, argv); },
-      [&] { return gpu_pingpong::run(argc, argv, options); });
+  return mpi_main("gpu_pingpong", argc, argv, gpu_pingpong::parse, gpu_pingpong::run);
 }

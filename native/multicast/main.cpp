@@ -384,9 +384,5 @@ int run(int argc, char** argv, const Options& options) {
 
 int main(int argc, char** argv) {
   using namespace shakedown;
-  using namespace shakedown::multicast;
-  Options options;
-  return mpi_main(
-      "multicast", argc, argv, MPI_THREAD_FUNNELED, [&] { options = read_options(argc, argv); },
-      [&] { return run(argc, argv, options); });
+  return mpi_main("multicast", argc, argv, multicast::read_options, multicast::run, MPI_THREAD_FUNNELED);
 }

@@ -1,10 +1,9 @@
 // One-sided operations of MPI: parse -> join -> for every kind of window, operation and size: measure, verify, emit.
 #include <algorithm>
-#include <limits>
 #include <memory>
 #include <optional>
 
-#include "common/watch.hpp"
+#include "common/silence.hpp"
 #include "onesided.hpp"
 
 namespace shakedown::onesided {
@@ -69,26 +68,12 @@ std::string words_of(WindowKind kind, const Shape& shape) {
   return kernel_of(shape) + " of " + std::to_string(shape.bytes) + " bytes, MPI_" + mpi_name_of(kind);
 }
 
-/// A case without an answer: no sample, and a check that fails.
-void watch_case(const Ranks& ranks, const Options& options, WindowKind kind, const Shape& shape) {
-  const double limit_s = options.silent_s + options.budget_s;
-  const std::string shown = std::to_string(static_cast<int>(limit_s)) + " s";
+void await_case(const Ranks& ranks, const Options& options, WindowKind kind, const Shape& shape) {
   const std::string what = words_of(kind, shape);
-  std::string line;
-  std::string says;
-  if (ranks.rank == kOrigin) {
-    Object check;
-    check.add("value", std::numeric_limits<double>::quiet_NaN()).add("limit", 0.0).add("kind", "no answer in " + shown);
-    Object event;
-    event.add("event", "case").add("kernel", kernel_of(shape)).add("params", params_of(ranks, options, kind, shape));
-    event.add("work", Object()).add("seconds", std::vector<double>()).add("residual", check);
-    line = to_json(event) + '\n';
-    says = "onesided: no answer in " + shown + ": " + what + "\n  next: look at rank 1 on " + ranks.host_of(kTarget) +
-           ", or leave that window or operation out\n";
-  }
-  watch(options.silent_s > 0 ? limit_s : 0, line, says,
-        "onesided: rank " + std::to_string(ranks.rank) + " on " + ranks.host_of(ranks.rank) +
-            " is not in MPI: " + what + " waits for it\n");
+  watch_case(ranks, options.silent_s > 0 ? options.silent_s + options.budget_s : 0,
+             {"onesided", kernel_of(shape), params_of(ranks, options, kind, shape), what,
+              "look at rank 1 on " + ranks.host_of(kTarget) + ", or leave that window or operation out",
+              "is not in MPI: " + what + " waits for it"});
 }
 
 /// What a series says besides its figures.
@@ -128,7 +113,7 @@ void measure_kind(Emitter& emitter, const Ranks& ranks, const Options& options, 
                   std::size_t window_bytes) {
   const Window window(ranks, kind, window_bytes, options.pages);
   for (const Shape& shape : plan(options)) {
-    watch_case(ranks, options, kind, shape);
+    await_case(ranks, options, kind, shape);
     if (ranks.rank == kOrigin) {
       emit(emitter, ranks, options, kind, shape, lead(ranks, options, window, buffers, shape));
     } else {
@@ -168,7 +153,7 @@ void measure_all(Emitter& emitter, const Ranks& ranks, const Options& options) {
 }
 
 int run(int argc, char** argv, const Options& options) {
-  const Ranks ranks = join_ranks({"onesided", options.world_size, options.cpus, options.allow_oversubscribe});
+  const Ranks ranks = join_ranks(options.ranks);
   if (ranks.size != 2) {
     throw usage("onesided was started with " + std::to_string(ranks.size) + " ranks and measures between two",
                 "start it with 2: mpirun -np 2 onesided");
@@ -193,9 +178,5 @@ int run(int argc, char** argv, const Options& options) {
 
 int main(int argc, char** argv) {
   using namespace shakedown;
-  using namespace shakedown::onesided;
-  Options options;
-  return mpi_main(
-      "onesided", argc, argv, MPI_THREAD_SINGLE, [&] { options = read_options(argc, argv); },
-      [&] { return run(argc, argv, options); });
+  return mpi_main("onesided", argc, argv, onesided::read_options, onesided::run);
 }

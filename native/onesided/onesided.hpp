@@ -37,9 +37,7 @@ struct Options {
   double sample_s = 100e-6;  // a sample is made at least so long
   double silent_s = 60;
   std::int64_t contended = 500;  // operations of each rank in the check of both at once
-  std::int64_t world_size = 0;
-  std::string cpus;
-  bool allow_oversubscribe = false;
+  RanksWanted ranks;
   bool verify = true;
   Pages pages = Pages::huge;
   Inject inject = Inject::none;

@@ -33,17 +33,11 @@ std::string all_of(int count) {
   return text;
 }
 
-Inject parse_inject(const std::string& word) {
-  static constexpr std::array<std::pair<const char*, Inject>, 5> kKinds = {{{"none", Inject::none},
-                                                                            {"flip", Inject::flip},
-                                                                            {"lost", Inject::lost},
-                                                                            {"twice", Inject::twice},
-                                                                            {"hang", Inject::hang}}};
-  for (const auto& [name, kind] : kKinds) {
-    if (word == name) return kind;
-  }
-  throw usage("unknown damage '" + word + "'", "known: none, flip, lost, twice, hang");
-}
+constexpr std::array<std::pair<const char*, Inject>, 5> kDamages = {{{"none", Inject::none},
+                                                                     {"flip", Inject::flip},
+                                                                     {"lost", Inject::lost},
+                                                                     {"twice", Inject::twice},
+                                                                     {"hang", Inject::hang}}};
 
 std::vector<std::size_t> parse_sizes(const std::vector<std::int64_t>& given) {
   std::vector<std::size_t> sizes;
@@ -86,19 +80,16 @@ Options read_options(int argc, char** argv) {
   options.silent_s =
       args.real("silent-s", 60, 0, "a case without an answer for so many seconds ends the job; 0: never");
   options.contended = args.integer("contended", 500, 2, "operations of each rank in the check of both at once");
-  options.world_size =
-      args.integer("world-size", 0, 0, "how many ranks were started; another number is refused; 0: any");
-  options.cpus = args.text("cpus", "", "deal the CPUs of this list to the ranks of each host");
-  options.allow_oversubscribe = args.flag("allow-oversubscribe", "let ranks share a CPU: for tests, not for figures");
+  options.ranks = ranks_wanted(args, "onesided");
   options.verify = !args.flag("no-verify", "do not check what arrives");
   options.pages = parse_pages(args.text("pages", "huge", "pages of the buffers: huge, base or hugetlb"));
   options.inject =
-      parse_inject(args.text("inject", "none", "for tests: flip, lost, twice: wrong values; hang: a silent target"));
+      named(args.text("inject", "none", "for tests: flip, lost, twice: wrong values; hang: a silent target"), "damage",
+            kDamages);
   args.finish();
   if (options.operations.empty() || options.windows.empty() || options.sizes.empty() || options.atomic_bytes.empty()) {
     throw usage("there is nothing to measure", "see --help");
   }
-  if (options.allow_oversubscribe) let_ranks_yield();
   return options;
 }
 

@@ -207,9 +207,5 @@ int run(int argc, char** argv, const Options& options) {
 
 int main(int argc, char** argv) {
   using namespace shakedown;
-  using namespace shakedown::pingpong;
-  Options options;
-  return mpi_main(
-      "pingpong", argc, argv, MPI_THREAD_SINGLE, [&] { options = read_options(argc, argv); },
-      [&] { return run(argc, argv, options); });
+  return mpi_main("pingpong", argc, argv, pingpong::read_options, pingpong::run);
 }

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <utility>
 
 #include "common/args.hpp"
 #include "pingpong.hpp"
@@ -16,21 +18,13 @@ std::string default_sizes() {
   return text;
 }
 
-Kernel parse_kernel(const std::string& word) {
-  for (const Kernel kernel : {Kernel::latency, Kernel::bandwidth, Kernel::bidirectional}) {
-    if (word == name_of(kernel)) return kernel;
-  }
-  throw usage("unknown kernel '" + word + "'", "known: latency, bandwidth, bidirectional");
-}
-
-Inject parse_inject(const std::string& word) {
-  if (word == "none") return Inject::none;
-  if (word == "flip") return Inject::flip;
-  if (word == "stale") return Inject::stale;
-  if (word == "swap") return Inject::swap;
-  if (word == "hang") return Inject::hang;
-  throw usage("unknown damage '" + word + "'", "known: none, flip, stale, swap, hang");
-}
+constexpr std::array<std::pair<const char*, Inject>, 5> kDamages = {{{"none", Inject::none},
+                                                                     {"flip", Inject::flip},
+                                                                     {"stale", Inject::stale},
+                                                                     {"swap", Inject::swap},
+                                                                     {"hang", Inject::hang}}};
+constexpr std::array<std::pair<const char*, Kernel>, 3> kKernels = {
+    {{"latency", Kernel::latency}, {"bandwidth", Kernel::bandwidth}, {"bidirectional", Kernel::bidirectional}}};
 
 bool parse_between(const std::string& word) {
   if (word == "ranks") return false;
@@ -57,7 +51,7 @@ Options read_options(int argc, char** argv) {
     options.sizes.push_back(static_cast<std::size_t>(size));
   }
   for (const auto& word : args.words("kernels", "latency,bandwidth,bidirectional", "what to measure, between commas")) {
-    options.kernels.push_back(parse_kernel(word));
+    options.kernels.push_back(named(word, "kernel", kKernels));
   }
   options.window = static_cast<int>(
       args.integer("window", 64, 1, "messages under way at once in the bandwidth kernels, at most 65536", 65536));
@@ -84,9 +78,10 @@ Options read_options(int argc, char** argv) {
   options.allow_oversubscribe = args.flag("allow-oversubscribe", "let ranks share a CPU: for tests, not for figures");
   options.verify = !args.flag("no-verify", "do not check what arrives");
   options.pages = parse_pages(args.text("pages", "huge", "pages of the message buffers: huge, base or hugetlb"));
-  options.inject = parse_inject(
-      args.text("inject", "none",
-                "damage what arrived, for tests: none, flip, stale or swap; hang: the last rank does not answer"));
+  options.inject =
+      named(args.text("inject", "none",
+                      "damage what arrived, for tests: none, flip, stale or swap; hang: the last rank does not answer"),
+            "damage", kDamages);
   args.finish();
   if (!(options.tournament && options.pairs == "all") &&
       (options.passes > 1 || options.most_rounds > 0 || !options.skip.empty())) {

@@ -30,7 +30,7 @@ void write_words(std::span<std::uint8_t> data, std::uint64_t seed, std::uint64_t
 std::uint64_t seed_of(const MessageId& id) {
   std::uint64_t seed = static_cast<std::uint64_t>(id.kernel);
   for (const std::uint64_t part : {id.bytes, static_cast<std::uint64_t>(id.sample), static_cast<std::uint64_t>(id.slot),
-                                   std::uint64_t{id.from_leader}}) {
+                                   std::uint64_t{id.from_leader}, static_cast<std::uint64_t>(id.sender)}) {
     seed = mix(seed * kGolden + part + 1);
   }
   return seed;

@@ -13,6 +13,7 @@ struct MessageId {
   std::int64_t sample = 0;
   int slot = 0;  // place in its window
   bool from_leader = true;
+  int sender = 0;  // where many send at once
 };
 std::uint64_t seed_of(const MessageId& id);
 

@@ -122,12 +122,13 @@ void the_check_finds_every_kind_of_damage() {
     fill_wrong(data, seed_of(id));
     expect(count_wrong(data, seed_of(id)) == static_cast<std::int64_t>(bytes), "lost: every byte is wrong");
   }
-  std::vector<MessageId> others(5, id);
+  std::vector<MessageId> others(6, id);
   others[0].kernel = 2;
   others[1].bytes = 1001;
   others[2].sample = 2;
   others[3].slot = 4;
   others[4].from_leader = false;
+  others[5].sender = 1;
   std::vector<std::uint8_t> data(1000);
   fill(data, seed_of(id));
   for (const auto& other : others) expect(count_wrong(data, seed_of(other)) > 900, "another message is told apart");

@@ -67,6 +67,7 @@ def _logs() -> Iterator[Reader]:
         "hpl": "hpl-2-ranks",
         "pingpong": "pingpong-openmpi-4",
         "collectives": "collectives-openmpi-5",
+        "multi_pair": "multi_pair-openmpi-4",
         "onesided": "onesided-openmpi-4",
         "workers": "workers-2-cores",
         "burnin": "burnin-two-cores",

@@ -28,6 +28,7 @@ NATIVE = {
     "gpu_collectives",
     "hpl",
     "lj",
+    "multi_pair",
     "multicast",
     "nbody",
     "path_loss",

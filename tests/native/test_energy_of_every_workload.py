@@ -71,6 +71,7 @@ SMALL: dict[str, list[dict[str, Value]]] = {
     "load": [{"seconds": 0.4}, {"pattern": "square", "seconds": 0.6, "period": 0.2}],
     "manet": [{"radios": 4, "kernels": "rate", "frames": 5000, "samples": 3}],
     "multicast": [{"seconds": 0.1, "samples": 2, "sizes": "2", "ranks": 2, "kernels": "join,latency,rate"}],
+    "multi_pair": [{"kernels": "bandwidth,random_ring", "pairs": "1", "sizes": "8,65536", "samples": 10}],
     "nbody": [{"bodies": "2048", "samples": 3}],
     "path_loss": [{"radios": "100", "points": "100", "side": 129, "samples": 3}],
     "onesided": [{"operations": "put", "sizes": "8,65536", "samples": 10, "computing": False}],

@@ -57,6 +57,7 @@ def test_the_build_says_what_it_is_without(built: Path) -> None:
             "mpi_absent",
             "cuda_absent",
             "collectives_absent",
+            "multi_pair_absent",
             "onesided_absent",
             "workers_absent",
             "pingpong_absent",

@@ -1,14 +1,14 @@
-"""What the verbs share: numbers and passwords on the command line, finding a run directory."""
+"""What the verbs share: numbers and passwords on the command line, finding a run directory, the exit code of verdicts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import typer
 
 from ..document.terminal import note
-from ..errors import BadInput
+from ..errors import COULD_NOT_MEASURE, MET, NOT_MET, UNDECIDED, BadInput
 
 
 def warn_of_passwords(targets: Iterable[str]) -> None:
@@ -48,3 +48,18 @@ def share(option: str, text: str) -> float:
     if unit != "1" or not 0 <= value < 1:
         raise BadInput(f"{option} {text!r} is not a share from 0 to 100 %", hint="write a share such as '5 %' or 0.05")
     return value
+
+
+def check_rate(rate: float) -> None:
+    """Raises BadInput where ``--rate`` is no share of false names that a test can keep."""
+    if not 0 < rate < 0.5:
+        raise BadInput(f"--rate {rate:g} is not a valid share of false names", hint="give a number such as 0.01")
+
+
+def exit_code(states: Collection[str], damaged: bool) -> int:
+    """Of verdicts on who is slow, the worst first: something slow or failed, damaged records, too little to decide."""
+    if "slow" in states:
+        return NOT_MET
+    if damaged:
+        return COULD_NOT_MEASURE
+    return UNDECIDED if "undecided" in states else MET

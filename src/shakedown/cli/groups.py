@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..document import terminal
-from ..errors import COULD_NOT_MEASURE, MET, NOT_MET, UNDECIDED, BadInput, CannotMeasure
+from ..errors import BadInput, CannotMeasure
 from . import _batch, common
 from .common import share
 
@@ -103,7 +103,7 @@ def command(
     else:
         for verdict in verdicts:
             show(verdict)
-    raise typer.Exit(exit_code(verdicts, bool(damaged)))
+    raise typer.Exit(common.exit_code({verdict.state for verdict in verdicts}, bool(damaged)))
 
 
 def _plan(
@@ -123,8 +123,7 @@ def _plan(
     from ..analysis.pairs import topology as switches
     from ..operate.group_tests import GroupPlan
 
-    if not 0 < rate < 0.5:
-        raise BadInput(f"--rate {rate:g} is not a valid share of false names", hint="give a number such as 0.01")
+    common.check_rate(rate)
     if group_size == 1:
         raise BadInput("--group-size 1 is not a group", hint="give 2 or more, or leave it out")
     return GroupPlan(
@@ -163,16 +162,6 @@ def _places(how: How, ranks: int) -> tuple[tuple[str, ...], int, How] | None:
         return how.batch.hosts, how.batch.nodes, how
     hosts = how.hosts or schedulers.inside(os.environ, LocalHost())
     return (hosts.hosts, len(hosts.hosts), how._replace(hosts=hosts)) if hosts is not None else None
-
-
-def exit_code(verdicts: list[GroupVerdict], damaged: bool) -> int:
-    """The worst comes first: something slow or failed, damaged records, groups that show nothing."""
-    states = {verdict.state for verdict in verdicts}
-    if "slow" in states:
-        return NOT_MET
-    if damaged:
-        return COULD_NOT_MEASURE
-    return UNDECIDED if "undecided" in states else MET
 
 
 def show(verdict: GroupVerdict) -> None:

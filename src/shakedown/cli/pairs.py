@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..document import terminal
-from ..errors import COULD_NOT_MEASURE, MET, NOT_MET, UNDECIDED, BadInput, CannotMeasure
+from ..errors import CannotMeasure
 from . import common
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def command(
     else:
         for verdict in verdicts:
             show(verdict)
-    raise typer.Exit(exit_code(verdicts, bool(damaged)))
+    raise typer.Exit(common.exit_code({verdict.state for verdict in verdicts}, bool(damaged)))
 
 
 def _opened(runs: list[Path]) -> list[RunDirectory]:
@@ -81,19 +81,8 @@ def settings_of(rate: float, node_floor: str, link_floor: str) -> Settings:
     """Raises BadInput."""
     from ..analysis.pairs import Settings
 
-    if not 0 < rate < 0.5:
-        raise BadInput(f"--rate {rate:g} is not a valid share of false names", hint="give a number such as 0.01")
+    common.check_rate(rate)
     return Settings(rate, common.share("--node-floor", node_floor), common.share("--link-floor", link_floor))
-
-
-def exit_code(verdicts: list[PairVerdict], damaged: bool) -> int:
-    """The worst comes first: something slow or dead, damaged records, a matrix that shows nothing."""
-    states = {verdict.state for verdict in verdicts}
-    if "slow" in states:
-        return NOT_MET
-    if damaged:
-        return COULD_NOT_MEASURE
-    return UNDECIDED if "undecided" in states else MET
 
 
 def show(verdict: PairVerdict) -> None:

@@ -1,0 +1,252 @@
+// Messages of many ranks at once: parse -> join -> for every placement, number of pairs, kernel and size, then for the
+// rings: measure, verify, emit.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <numeric>
+#include <optional>
+
+#include "cases.hpp"
+#include "common/caches.hpp"
+#include "common/rest.hpp"
+#include "common/silence.hpp"
+
+namespace shakedown::multi_pair {
+namespace {
+
+using collectives::SharedClock;
+
+/// Where every rank is: hosts by number, sockets and caches by their lowest CPU's.
+std::vector<RankPlace> gather_places(const Ranks& ranks) {
+  const int cpu = ranks.cpus[static_cast<std::size_t>(ranks.rank)];
+  const auto levels = data_caches(cpu);
+  const auto last = std::find_if(levels.rbegin(), levels.rend(), [](const auto& level) { return level.bytes > 0; });
+  const bool told = last != levels.rend() && !last->shared_by.empty();
+  const int cache = told ? *std::min_element(last->shared_by.begin(), last->shared_by.end()) : -1;
+  std::map<std::string, int> numbers;
+  std::vector<RankPlace> places;
+  for (const auto& mine : gather_lists(ranks.control, {cpu_places({cpu}).front().socket, cache})) {
+    const auto& host = ranks.hosts[places.size()];
+    places.push_back({numbers.emplace(host, static_cast<int>(numbers.size())).first->second, mine[0], mine[1]});
+  }
+  return places;
+}
+
+/// Pairs of ranks of the job as places among the members, which are in ascending order.
+std::vector<Pair> placed_among(const std::vector<int>& members, std::vector<Pair> pairs) {
+  const auto place = [&](int rank) {
+    return static_cast<int>(std::lower_bound(members.begin(), members.end(), rank) - members.begin());
+  };
+  for (auto& [a, b] : pairs) {
+    a = place(a);
+    b = place(b);
+  }
+  return pairs;
+}
+
+/// What the group's rank 0 has of a case, on rank 0 of the job, which may not be in the group. Both call it, nobody
+/// else.
+Series at_root(const Ranks& ranks, int from, Series series) {
+  constexpr int kSeriesTag = 11;
+  if (from == 0) return series;
+  std::array<std::int64_t, 9> head = {series.iterations,
+                                      static_cast<std::int64_t>(series.stamps.samples),
+                                      static_cast<std::int64_t>(series.stamps.ranks()),
+                                      series.late,
+                                      series.wrong.count,
+                                      series.wrong.byte,
+                                      (std::int64_t{series.wrong.sender} << 32) + series.wrong.rank,
+                                      series.begin_ns,
+                                      series.end_ns};
+  std::array<double, 3> times = {series.clock_error_s, series.clock_true_error_s, series.osu_s};
+  const auto move = [&](void* data, std::size_t count, MPI_Datatype type) {
+    if (ranks.rank == 0) {
+      MPI_Recv(data, static_cast<int>(count), type, from, kSeriesTag, ranks.control, MPI_STATUS_IGNORE);
+    } else {
+      MPI_Send(data, static_cast<int>(count), type, 0, kSeriesTag, ranks.control);
+    }
+  };
+  move(head.data(), head.size(), MPI_INT64_T);
+  move(times.data(), times.size(), MPI_DOUBLE);
+  series.iterations = head[0];
+  series.stamps.samples = static_cast<std::size_t>(head[1]);
+  const auto count = static_cast<std::size_t>(head[1] * head[2]);
+  for (auto* stamps : {&series.stamps.begins, &series.stamps.ends}) {
+    stamps->resize(count);
+    move(stamps->data(), count, MPI_INT64_T);
+  }
+  series.late = head[3];
+  series.begin_ns = head[7];
+  series.end_ns = head[8];
+  series.wrong = {head[4], head[5], static_cast<int>(head[6] >> 32), static_cast<int>(head[6] & 0x7fffffff)};
+  series.clock_error_s = times[0];
+  series.clock_true_error_s = times[1];
+  series.osu_s = times[2];
+  return series;
+}
+
+class Program {
+ public:
+  Program(Emitter& emitter, const Ranks& ranks, const Options& options)
+      : emitter_(emitter),
+        telling_(emitter, ranks, options),
+        ranks_(ranks),
+        options_(options),
+        places_(gather_places(ranks)) {}
+
+  void run() {
+    const auto cases = plan();
+    if (cases.empty()) {
+      throw cannot("no two of these ranks are placed as asked", "name other --placements, or fewer --pairs");
+    }
+    std::size_t made = 0;
+    for (const Planned& planned : cases) {
+      if (const auto why = too_large(planned); !why.empty()) {
+        emitter_.notice("sizes-left-out", words_of(planned) + ": " + why, "name smaller sizes or fewer ranks");
+        continue;
+      }
+      one_case(planned);
+      emitter_.progress(static_cast<double>(++made) / static_cast<double>(cases.size()), words_of(planned));
+    }
+    leave_group();
+    if (made == 0) throw cannot("no size fits into the memory of these hosts", "name smaller --sizes");
+  }
+
+ private:
+  std::vector<Planned> plan() {
+    std::vector<Planned> cases;
+    for (const Placement placement : options_.placements) plan_pairs(placement, cases);
+    std::vector<int> all(static_cast<std::size_t>(ranks_.size));
+    std::iota(all.begin(), all.end(), 0);
+    for (const Kernel kernel : options_.kernels) {
+      if (!is_ring(kernel)) continue;
+      for (const std::size_t bytes : options_.sizes) {
+        for (const RingMethod method : {RingMethod::sendrecv, RingMethod::nonblocking}) {
+          Planned& added = cases.emplace_back();
+          added.shape.kernel = kernel;
+          added.shape.bytes = bytes;
+          added.shape.method = method;
+          added.members = all;
+        }
+      }
+    }
+    return cases;
+  }
+
+  void plan_pairs(Placement placement, std::vector<Planned>& cases) {
+    std::vector<std::size_t> seen;
+    for (const int wanted : options_.pairs) {
+      const auto pairs = pair_up(places_, placement, wanted);
+      if (pairs.empty() || std::ssize(pairs) < wanted) {
+        const std::string found = pairs.empty() ? "no pair" : "only " + std::to_string(pairs.size()) + " pairs";
+        emitter_.notice("pairs-left-out",
+                        found + " of the placement " + name_of(placement) + " among " + std::to_string(ranks_.size) +
+                            " ranks" + (wanted > 1 ? ", not " + std::to_string(wanted) : ""),
+                        "start ranks where it has some, or name other --placements and --pairs");
+        continue;
+      }
+      if (std::find(seen.begin(), seen.end(), pairs.size()) != seen.end()) continue;
+      seen.push_back(pairs.size());
+      std::vector<int> members;
+      for (const auto& [a, b] : pairs) members.insert(members.end(), {a, b});
+      std::sort(members.begin(), members.end());
+      const auto placed = placed_among(members, pairs);
+      for (const Kernel kernel : options_.kernels) {
+        if (is_ring(kernel)) continue;
+        for (const std::size_t bytes : options_.sizes) {
+          Planned& added = cases.emplace_back();
+          added.shape.kernel = kernel;
+          added.shape.bytes = bytes;
+          added.shape.pairs = placed;
+          added.placement = placement;
+          added.members = members;
+        }
+      }
+    }
+  }
+
+  /// Why a case cannot be here; empty where it can. Agreed on by all ranks.
+  [[nodiscard]] std::string too_large(const Planned& planned) const {
+    const auto beside =
+        static_cast<std::uint64_t>(std::count_if(planned.members.begin(), planned.members.end(), [&](int rank) {
+          return ranks_.host_of(rank) == ranks_.host_of(ranks_.rank);
+        }));
+    const auto found = caught([&] {
+      require_memory(beside * buffer_bytes(planned.shape, options_.window), "the buffers of this host's ranks");
+    });
+    for (const auto& one : gather_words(ranks_.control, found.text.substr(0, found.text.find('\n')))) {
+      if (!one.empty()) return one;
+    }
+    return "";
+  }
+
+  void leave_group() {
+    clock_.reset();
+    for (auto* comm : {&group_.control, &group_.data}) {
+      if (*comm != MPI_COMM_NULL) MPI_Comm_free(comm);
+    }
+  }
+
+  void join_group(const std::vector<int>& members) {
+    if (members == group_.members) return;
+    const InMpi mark;
+    leave_group();
+    const auto mine = std::lower_bound(members.begin(), members.end(), ranks_.rank);
+    const bool inside = mine != members.end() && *mine == ranks_.rank;
+    group_.members = members;
+    group_.rank = inside ? static_cast<int>(mine - members.begin()) : -1;
+    MPI_Comm_split(ranks_.control, inside ? 0 : MPI_UNDEFINED, ranks_.rank, &group_.data);
+    if (!inside) return;
+    MPI_Comm_dup(group_.data, &group_.control);
+    clock_.emplace(group_.control, options_.inject == Inject::clock);
+    emitter_.facts(Object().add("clocks", clock_->clocks()));
+  }
+
+  void one_case(const Planned& planned) {
+    watch_case(ranks_, options_.silent_s > 0 ? options_.silent_s + options_.budget_s : 0,
+               {"multi_pair", name_of(planned.shape.kernel), params_of(ranks_, options_, planned), words_of(planned),
+                kLookAtRanks, "did not begin " + words_of(planned) + ": the others wait for it"});
+    join_group(planned.members);
+    Series series;
+    if (group_.rank >= 0) series = measure(ranks_, group_, *clock_, options_, planned.shape);
+    MPI_Request all_here = MPI_REQUEST_NULL;
+    MPI_Ibarrier(ranks_.control, &all_here);
+    rest(all_here);
+    if (ranks_.rank == 0 || group_.rank == 0) series = at_root(ranks_, planned.members.front(), std::move(series));
+    unwatch();
+    if (ranks_.rank == 0) telling_.tell(planned, series);
+  }
+
+  Emitter& emitter_;
+  Telling telling_;
+  const Ranks& ranks_;
+  const Options& options_;
+  std::vector<RankPlace> places_;
+  Group group_;
+  std::optional<SharedClock> clock_;
+};
+
+int run(int argc, char** argv, const Options& options) {
+  const Ranks ranks = join_ranks(options.ranks);
+  Emitter emitter(ranks.rank == 0 ? stdout : nullptr);
+  emitter.start("multi_pair", argc, argv, ranks.facts());
+  if (ranks.oversubscribed) {
+    emitter.notice("oversubscribed", "ranks share CPUs: the times are those of the scheduler and mean nothing",
+                   "start at most one rank for each CPU");
+  }
+  emitter.phase("measure", "begin");
+  Program(emitter, ranks, options).run();
+  emitter.phase("measure", "end");
+  emitter.end();
+  int code = emitter.ok() ? kOk : kCheckFailed;
+  MPI_Bcast(&code, 1, MPI_INT, 0, ranks.control);
+  return code;
+}
+
+}  // namespace
+}  // namespace shakedown::multi_pair
+
+int main(int argc, char** argv) {
+  using namespace shakedown;
+  return mpi_main("multi_pair", argc, argv, multi_pair::read_options, multi_pair::run);
+}

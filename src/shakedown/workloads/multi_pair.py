@@ -1,0 +1,108 @@
+"""Messages of many MPI ranks at once: pairs by where their two ends are, and rings in order and shuffled.
+
+A pair alone shows what a link can do; all pairs at once show what is shared: a cache, a socket's memory, a node's
+port, a switch. The time of a sample is from the first rank's begin to the last rank's end on one clock, so that a
+slow pair counts, and is named. The figures of ``osu_mbw_mr`` and ``osu_multi_lat`` (bytes of all over the mean of the
+senders' times) and those of HPCC's rings stand beside it under their own names. Every byte of what arrives follows
+from its sender and its place, and one wrong byte means that the run has no result.
+
+Rings: each rank sends to both neighbours and receives from both (R. Rabenseifner, S. R. Tiyyagura, M. Mueller,
+"Network bandwidth measurements and ratio analysis with the HPC Challenge benchmark suite", EuroPVM/MPI 2005). In the
+natural ring most neighbours are on the same node; in random ones most are not.
+"""
+
+from __future__ import annotations
+
+from .. import launchers, programs
+from ..errors import BadInput, Unavailable
+from ..launchers import Command
+from ..launchers.mpirun import cores
+from ..records import Host, Machine, Params
+from ..units import show_bytes
+from .common import lists
+from .common.table import table_of
+
+TABLE = table_of(__file__)
+
+_RINGS = ("natural_ring", "random_ring")
+#: By two methods.
+_WAYS_OF_A_RING = 2
+_CASE_S = 0.05
+
+
+def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
+    host = machine.hosts[0]
+    usable = len(host.usable_cpus)
+    ranks = _ranks(params, host)
+    if usable < 2 and params["ranks"] != "hosts":
+        raise Unavailable(
+            f"multi_pair needs two CPUs, and {host.name} lets this process use {usable}",
+            hint="give the job or the container two CPUs or more",
+        )
+    launchers.fitting_mpi(host.software, programs.build())
+    if params["ranks"] != "hosts" and ranks > usable and not params["allow_oversubscribe"]:
+        raise BadInput(
+            f"multi_pair.ranks = {ranks}, but this process may use {usable} CPUs: each rank needs its own",
+            hint=f"at most ranks = {usable}",
+        )
+    TABLE.numbers(params, "sizes")
+    for pairs in TABLE.numbers(params, "pairs"):
+        if 2 * pairs > ranks:
+            raise BadInput(
+                f"multi_pair.pairs = {pairs} are of {2 * pairs} ranks, and there are {ranks}",
+                hint=f"at most {ranks // 2}, or 0 for as many as there are",
+            )
+    kernels = ",".join(TABLE.selection(params, "kernels"))
+    placements = ",".join(TABLE.selection(params, "placements"))
+    return ({**params, "kernels": kernels, "placements": placements, "ranks": ranks},)
+
+
+def _ranks(params: Params, host: Host) -> int:
+    if params["ranks"] == "hosts":
+        if host.count < 2:
+            raise Unavailable(
+                "multi_pair between hosts needs two, and there is one", hint="shakedown run ... --on slurm --nodes 2"
+            )
+        return host.count
+    return max(2, cores(host)) if params["ranks"] == "cores" else int(params["ranks"])
+
+
+def _command(params: Params, host: Host) -> Command:
+    ranks = int(params["ranks"])
+    return Command(argv=(*TABLE.argv(params), "--world-size", str(ranks)), ranks=ranks)
+
+
+def _cases(params: Params) -> int:
+    """Of each size."""
+    kernels = TABLE.selection(params, "kernels")
+    rings = sum(1 for kernel in kernels if kernel in _RINGS)
+    of_pairs = len(TABLE.numbers(params, "pairs")) * len(TABLE.selection(params, "placements"))
+    return rings * _WAYS_OF_A_RING + (len(kernels) - rings) * of_pairs
+
+
+def _estimate_s(params: Params, host: Host) -> float:
+    """Start-up and each case: samples of 100 us or a window at 4 GB/s, or its budget; and the loop of OSU."""
+    each_s = [
+        min(float(params["budget_s"]), int(params["samples"]) * (1.5e-4 + size * int(params["window"]) / 4e9))
+        for size in TABLE.numbers(params, "sizes")
+    ]
+    return 2.0 + _cases(params) * sum(_CASE_S + 2 * one for one in each_s)
+
+
+def _label(params: Params) -> str:
+    span = lists.span([show_bytes(size) for size in sorted(TABLE.numbers(params, "sizes"))])
+    kernels = TABLE.selection(params, "kernels")
+    every = len(kernels) == len(TABLE.params["kernels"].items)
+    placed = TABLE.selection(params, "placements")
+    of = "" if placed == ("halves",) else f", {'+'.join(placed)}"
+    return f"multi_pair {'all' if every else '+'.join(kernels)}, {span}, {params['ranks']} ranks{of}"
+
+
+WORKLOAD = TABLE.workload(
+    title="Messages of many MPI ranks at once: pairs and rings",
+    network=True,
+    command=_command,
+    estimate_s=_estimate_s,
+    resolve=_resolve,
+    label=_label,
+)
