@@ -77,7 +77,7 @@ def test_a_run_that_has_no_result_is_exit_code_3(tmp_path: Path) -> None:
 def job_starts(*words: object, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
     """What a job's script starts, and what those of version 0.1.0 started."""
     entry = [sys.executable, "-m", *map(str, words)]
-    return subprocess.run(entry, capture_output=True, text=True, timeout=60, env={**os.environ, **env})
+    return subprocess.run(entry, capture_output=True, text=True, timeout=300, env={**os.environ, **env})
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ if server == 0:
 os.close(descriptor)
 words = [sys.executable, "-m", "shakedown", "run", campaign, "--no-report", "--directory", results]
 try:
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300)
     print(json.dumps({"code": done.returncode, "err": done.stderr}))
 finally:
     os.kill(server, signal.SIGKILL)
@@ -63,7 +63,7 @@ def test_a_process_that_storage_holds_is_left_and_said_and_the_rest_is_measured(
     results.parent.mkdir()
     file.write_text(CAMPAIGN.format(place=place))
     words = ["unshare", "--mount", "--propagation", "private", sys.executable, "-c", BESIDE, place, file, results]
-    done = subprocess.run([*map(str, words)], capture_output=True, text=True, timeout=150, check=True)
+    done = subprocess.run([*map(str, words)], capture_output=True, text=True, timeout=300, check=True)
     printed: dict[str, Any] = json.loads(done.stdout)
     if "why" in printed:
         pytest.skip(f"no FUSE file system can be mounted here: {printed['why']}")

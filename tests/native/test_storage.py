@@ -166,7 +166,7 @@ def test_every_step_is_timed_long_enough(tmp_path: Path) -> None:
 def test_phases_like_those_of_io500_are_right_and_their_score_is_invalid(tmp_path: Path, ranks: int) -> None:
     folder = tmp_path / "shared"
     folder.mkdir()
-    words = ("--kernels", "io500", "--size", str(4 << 20), "--files", "150", "--stonewall", "5")
+    words = ("--kernels", "io500", "--size", str(4 << 20), "--files", "150", "--stonewall", "60")
     ended = natives.by_hand("storage", folder, ranks, *words)
     assert [one[0] for one in ended] == [0] * ranks, [one[2] for one in ended]
     cases = {case.kernel: case for case in ended[0][1].cases}

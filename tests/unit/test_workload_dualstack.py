@@ -208,7 +208,7 @@ def case(out: bytes) -> dict[str, int]:
 def test_processes_meet_ask_one_another_and_only_the_first_speaks(tmp_path: Path) -> None:
     words = ("--hosts", "2", "--interface", "lo", "--names", "none", "--wait", "60")
     started = [start(tmp_path, *words, rank=rank) for rank in range(2)]
-    (out, err), (quiet, _) = [one.communicate(timeout=90) for one in started]
+    (out, err), (quiet, _) = [one.communicate(timeout=300) for one in started]
     assert not quiet and b'"event":"end"' in out, err
     assert all(one["failed"] == 0 for name, one in _counts(out).items() if "ipv4" in name), err
     assert [one.returncode for one in started][1] == 0
@@ -225,7 +225,7 @@ def _counts(out: bytes) -> dict[str, dict[str, int]]:
 
 def test_a_process_that_does_not_come_is_told(tmp_path: Path) -> None:
     process = start(tmp_path, "--hosts", "2", "--wait", "0.3", rank=0)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     assert process.returncode == 3 and not out and b"1 of 2 processes did not come" in err and b"next:" in err
     assert list(tmp_path.iterdir()) == []
 
@@ -235,7 +235,7 @@ def test_a_host_without_ipv6_fails_by_name(tmp_path: Path) -> None:
     script = 'ip link set lo up && ip -6 addr flush dev lo && exec "$0" "$@"'
     own = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     argv = [sys.executable, "-m", "shakedown.functional_tests.dualstack", "--folder", str(tmp_path), "--names", "none"]
-    done = subprocess.run(["unshare", *own, "--net", "sh", "-c", script, *argv], capture_output=True, timeout=60)
+    done = subprocess.run(["unshare", *own, "--net", "sh", "-c", script, *argv], capture_output=True, timeout=300)
     if b'"event":"start"' not in done.stdout:
         pytest.skip(f"no network namespace can be made here: {done.stderr.decode().strip()}")
     counts = _counts(done.stdout)
