@@ -42,7 +42,7 @@ def running(
             list(argv), stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder, env={**os.environ, **(env or {})}
         )
         try:
-            deadline = time.monotonic() + 15
+            deadline = time.monotonic() + 300
             while not ready():
                 assert child.poll() is None, (folder / "log").read_text()
                 assert time.monotonic() < deadline, f"{argv[0]} is not ready: {(folder / 'log').read_text()[-2000:]}"
@@ -51,10 +51,10 @@ def running(
         finally:
             child.terminate()
             try:
-                child.wait(5)
+                child.wait(60)
             except subprocess.TimeoutExpired:
                 child.kill()
-                child.wait(5)
+                child.wait(60)
 
 
 def listens(port: int) -> bool:

@@ -99,7 +99,7 @@ class Ipmi:
     def restart(self) -> None:
         """Kill it and start it anew: its sessions are lost."""
         self.child.kill()
-        self.child.wait(5)
+        self.child.wait(60)
         self.child = self._again()
 
 
@@ -282,7 +282,7 @@ class Prometheus:
 
     def wait(self) -> Prometheus:
         """Until it has scraped: it takes five seconds before it begins."""
-        until(lambda: self.scrapes >= 3, 20.0, "Prometheus scrapes", every_s=0.05)
+        until(lambda: self.scrapes >= 3, what="Prometheus scrapes", every_s=0.05)
         return self
 
     def target(self, query: str, rest: str = "") -> str:
@@ -325,7 +325,7 @@ def prometheus(folder: Path, power: Device, energy: Device, *, scrape_s: float =
     finally:
         httpd.shutdown()
         httpd.server_close()
-        thread.join(5)
+        thread.join(60)
 
 
 # ---------------------------------------------------------------------------------------------------------- all at once

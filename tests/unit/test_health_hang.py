@@ -32,14 +32,14 @@ if server == 0:
 os.close(descriptor)
 
 def call():
-    words = [sys.executable, "-m", "shakedown.operate.health", "--state", state, "--plan", "none", "--json", "--limit", "1"]
+    words = [sys.executable, "-m", "shakedown.operate.health", "--state", state, "--plan", "none", "--json", "--limit", "6"]
     return json.loads(subprocess.run(words, capture_output=True, text=True, timeout=300).stdout)
 
 told = [call(), call()]
 os.kill(server, signal.SIGKILL)
 os.waitpid(server, 0)
 libc.umount2(target.encode(), 2)  # MNT_DETACH
-for _ in range(500):  # the stuck child ends once its request is aborted
+for _ in range(15000):  # the stuck child ends once its request is aborted
     if not os.path.exists(f"/proc/{told[0]['stuck'][0]['pid']}"):
         break
     time.sleep(0.02)
