@@ -169,6 +169,7 @@ LOCAL = address("127.0.0.1/8", "lo", mtu=65536)
 
 def test_a_server_that_changes_what_it_was_sent_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     token = b"t" * _servers.TOKEN_BYTES
+    monkeypatch.setattr(_servers, "_LIMIT_S", 60.0)
     with _servers.serving(token) as servers:
         _servers.ask_tcp(LOCAL, "127.0.0.1", servers.ports["tcp.ipv4"], token)
         _servers.ask_udp(LOCAL, "127.0.0.1", servers.ports["udp.ipv4"], token, 512)
@@ -177,6 +178,7 @@ def test_a_server_that_changes_what_it_was_sent_is_found_out(monkeypatch: pytest
         monkeypatch.setattr(_servers, "_LIMIT_S", 0.2)
         with pytest.raises(_servers.Wrong, match="no answer"):
             _servers.ask_udp(LOCAL, "127.0.0.1", servers.ports["udp.ipv4"], b"x" * _servers.TOKEN_BYTES, 512)
+        monkeypatch.setattr(_servers, "_LIMIT_S", 60.0)
         frame = _servers._frame
         monkeypatch.setattr(_servers, "_frame", lambda data: frame(data[:-1] + b"!" if len(data) > 65000 else data))
         with pytest.raises(_servers.Wrong, match="not what was sent"):
