@@ -22,7 +22,8 @@ void edges_keep_to_the_clock(Checks& checks, int threads, bool evenly) {
   options.cpus = choose_cpus(threads, "");
   options.evenly = evenly;
   options.start_unix_ns = unix_ns() + 30'000'000;
-  const Schedule schedule = {{20'000'000, 0}, {300'000'000, 1}, {200'000'000, 0.5}, {100'000'000, 0.5}, {20'000'000, 0}};
+  const Schedule schedule = {
+      {20'000'000, 0}, {300'000'000, 1}, {200'000'000, 0.5}, {100'000'000, 0.5}, {20'000'000, 0}};
   std::vector<std::size_t> told;
   std::vector<std::int64_t> at;
   const Driven driven = drive(schedule, widest(), options, [&](std::size_t edge, std::int64_t when) {

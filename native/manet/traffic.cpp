@@ -262,7 +262,8 @@ Loss losses(Forwarder& forwarder, std::vector<Node>& nodes, std::uint32_t count,
   };
   std::vector<std::int64_t> hearers(count + 1);  // of each sender
   for (std::uint32_t sender = 1; sender <= count; ++sender) {
-    for (std::uint32_t receiver = 1; receiver <= count; ++receiver) hearers[sender] += of(sender, receiver) >= 0 ? 1 : 0;
+    for (std::uint32_t receiver = 1; receiver <= count; ++receiver)
+      hearers[sender] += of(sender, receiver) >= 0 ? 1 : 0;
   }
   const std::int64_t delivered_before = delivered(), decided_before = decided();
   const auto collect = [&] {

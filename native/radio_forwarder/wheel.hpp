@@ -45,7 +45,8 @@ class Wheel {
     tick_ = now;  // what `taker` adds lies behind this
     if (now - tick >= static_cast<std::int64_t>(kSlots)) return take_late(now, taker);
     const auto each = [&taker](std::int64_t, std::uint32_t what) { taker(what); };
-    while (size_ > 0 && (tick = next_used(tick)) <= now) take_slot(static_cast<std::size_t>(tick++) % kSlots, now, each);
+    while (size_ > 0 && (tick = next_used(tick)) <= now)
+      take_slot(static_cast<std::size_t>(tick++) % kSlots, now, each);
   }
 
   /// When `take` should be called next; never later than the first due time's tick.

@@ -31,9 +31,7 @@ TIMES = {
 
 
 def told(lab: RehearsalCluster, *words: object) -> dict[str, Any]:
-    done = lab.run(
-        [*COMMAND, *(str(one) for one in words)], env={"PYTHONPATH": str(SOURCE), "LC_ALL": "C"}
-    )
+    done = lab.run([*COMMAND, *(str(one) for one in words)], env={"PYTHONPATH": str(SOURCE), "LC_ALL": "C"})
     assert done.code == 0, done.err
     found: dict[str, Any] = json.loads(done.out)
     return found

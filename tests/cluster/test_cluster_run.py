@@ -135,7 +135,9 @@ def test_a_job_at_its_limit_is_submitted_again(lab: RehearsalCluster) -> None:
     )
     assert asked.code == 0, asked.err
     assert len(results(path)) == 2
-    assert len(submission.folders(path)) == 2, "a minute is too short for both and what ends a job, however fast it begins"
+    assert len(submission.folders(path)) == 2, (
+        "a minute is too short for both and what ends a job, however fast it begins"
+    )
 
 
 def test_a_node_that_dies_takes_its_job_and_nothing_that_is_whole(lab: RehearsalCluster) -> None:
@@ -231,7 +233,8 @@ def test_a_job_that_will_not_start_is_said_and_left_by_ctrl_c(lab: RehearsalClus
         assert asked.stderr is not None
         said = ""
         while not ("waits forever (Partition" in said and "cancel it" in said):
-            assert (line := asked.stderr.readline()), said
+            line = asked.stderr.readline()
+            assert line, said
             said += line
         os.killpg(asked.pid, signal.SIGINT)
         said += asked.stderr.read()

@@ -23,6 +23,7 @@ from shakedown.records import Software
 from shakedown.rehearsal_cluster import RehearsalCluster
 from shakedown.results.run_directory import RunDirectory
 from support.machines import host
+from support.ports import free_port
 from support.shims import shim
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
@@ -249,9 +250,7 @@ def far(tmp_path: Path) -> Iterator[Path]:
     server = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
     if server is None or shutil.which("ssh-keygen") is None:
         pytest.skip("needs sshd: sudo apt-get install openssh-server")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     folder = tmp_path / "ssh"
     folder.mkdir(mode=0o700)
     for name in ("host", "mine"):

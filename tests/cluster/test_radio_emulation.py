@@ -6,7 +6,6 @@ import contextlib
 import json
 import math
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -158,7 +157,8 @@ def _whole_life(place: Path, held: contextlib.ExitStack) -> None:
 
 
 def test_frames_are_lost_as_often_as_the_model_says(place: Path) -> None:
-    """Of 1,000 echoes both ways must be received: within the binomial interval that one run in ten million leaves, of frames of 98 bytes."""
+    """Of 1,000 echoes, of frames of 98 bytes, both ways must be received: within the binomial interval that one run in ten
+    million leaves."""
     channel = Channel(modulation="logistic", serialise=False, latest_ms=0)
     loss_db = Scenario().budget.snr_db(0.0) - 12.0
     link = FixedLink(nodes=("node1", "node2"), loss_db=loss_db)

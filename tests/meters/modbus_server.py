@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from support.ports import free_port
+
 from .load import Device
-from .processes import free_port
 
 
 class Modbus:

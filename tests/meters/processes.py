@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import os
 import shutil
 import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,13 +25,6 @@ def program(name: str, package: str) -> str:
     if found is None:
         pytest.skip(f"needs {name}: {package}")
     return found
-
-
-def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
-    """A port of 127.0.0.1 that nobody listens on."""
-    with socket.socket(socket.AF_INET, kind) as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 @contextlib.contextmanager
@@ -55,6 +50,15 @@ def running(
             except subprocess.TimeoutExpired:
                 child.kill()
                 child.wait(60)
+
+
+def answers(url: str) -> bool:
+    """Whether a server gives this page."""
+    try:
+        with urllib.request.urlopen(url, timeout=10) as said:
+            return bool(said.status == 200)
+    except (OSError, http.client.HTTPException):
+        return False
 
 
 def listens(port: int) -> bool:

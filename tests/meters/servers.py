@@ -32,11 +32,12 @@ import pytest
 
 from shakedown.energy.simulate import Truth
 from shakedown.hosts.access import LocalHost
+from support.ports import free_port
 from support.waiting import until
 
 from .load import Device, Drive, replace, square
 from .modbus_server import modbus
-from .processes import free_port, listens, program, running
+from .processes import answers, listens, program, running
 from .redfish_server import RedfishServer, tree
 
 __all__ = [
@@ -197,7 +198,9 @@ def redfish_static(folder: Path, drive: Drive, power: Device, energy: Device | N
         drive.follow(energy, write)
     port = free_port()
     with running(
-        [script, "-i", "127.0.0.1", "-p", str(port), "-m", f"{folder}/redfish/v1"], folder, lambda: listens(port)
+        [script, "-i", "127.0.0.1", "-p", str(port), "-m", f"{folder}/redfish/v1"],
+        folder,
+        lambda: answers(f"http://127.0.0.1:{port}/redfish/v1/Chassis"),
     ):
         yield f"redfish://127.0.0.1:{port}?plain=1"
 

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -253,18 +252,20 @@ def test_a_journal_that_cannot_be_kept_ends_it_and_leaves_no_worker(
 @pytest.mark.timing
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_gives_the_verdict_so_far_and_it_can_go_on(tmp_path: Path, number: int) -> None:
-    timer = threading.Timer(2.0, os.kill, (os.getpid(), number))
-    planned = plan(seconds=4.0)
-    timer.start()
-    try:
-        with nothing_left():
-            found = burn(tmp_path / "b", planned)
-    finally:
-        timer.cancel()
+    sent: list[int] = []
+
+    def end(session: Session) -> None:
+        if not sent and all(worker.done.products > 0 for worker in session.workers.values()):
+            sent.append(number)
+            os.kill(os.getpid(), number)
+
+    planned = plan(seconds=6.0)
+    with nothing_left():
+        found = burn(tmp_path / "b", planned, watched=end)
     assert (found.why, found.judgement, found.exit_code) == ("signal", "unfinished", 3)
     assert all(device.done.products > 0 for device in found.devices)
     again = options.carry_out(tmp_path / "b", planned, Machine(), lambda text: None)
-    assert (again.sessions, again.judgement) == (2, "passed") and again.burnt_s >= 0.98 * 4
+    assert (again.sessions, again.judgement) == (2, "passed") and again.burnt_s >= 0.98 * 6
     assert all(a.done.products > b.done.products for a, b in zip(again.devices, found.devices, strict=True))
     with pytest.raises(BadInput, match="nothing is left"):
         options.carry_out(tmp_path / "b", planned, Machine(), lambda text: None)

@@ -164,9 +164,7 @@ def test_a_device_that_hangs_is_told_within_the_limit(tmp_path: Path) -> None:
     os.mkfifo(root / "sys/class/hwmon/hwmon0/name")
     (root / "proc").mkdir()
     (root / "proc/loadavg").write_text("0 0 0 1/1 1\n")
-    report, _, _ = calling.carry_out(
-        options(root=str(root), state="none", checks=("thermal", "load"), limit_s=5.0)
-    )
+    report, _, _ = calling.carry_out(options(root=str(root), state="none", checks=("thermal", "load"), limit_s=5.0))
     found = {one.check: one for one in report.findings}
     assert found["thermal"].severity == "UNKNOWN" and found["load"].severity == "OK"
     assert "while reading /sys/class/hwmon/hwmon0/name" in found["thermal"].what

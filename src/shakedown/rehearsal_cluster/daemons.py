@@ -134,7 +134,9 @@ def launch(
                 timeout=300,
             )
         except subprocess.TimeoutExpired:
-            raise CannotMeasure(f"{argv[0]} could not be started on {host} within 300 s", where=str(directory)) from None
+            raise CannotMeasure(
+                f"{argv[0]} could not be started on {host} within 300 s", where=str(directory)
+            ) from None
     if done.returncode:
         raise CannotMeasure(
             f"{argv[0]} could not be started on {host}: {last_lines(directory, log)}",
