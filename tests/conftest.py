@@ -65,9 +65,11 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(ProcessorTime(most))
     # A shell that starts the tests in the background ignores Ctrl-C for them, and what they start would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    # CI tries the same examples each time; a developer's run tries new ones. None is timed: the machine may be busy.
-    hypothesis.settings.register_profile("ci", derandomize=True, deadline=None)
-    hypothesis.settings.register_profile("here", deadline=None)
+    # CI tries the same examples each time; a developer's run tries new ones. Neither they nor how long they take to draw is
+    # timed: the machine may be busy.
+    untimed = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
+    hypothesis.settings.register_profile("ci", derandomize=True, **untimed)
+    hypothesis.settings.register_profile("here", **untimed)
     hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "here")
     config.addinivalue_line(
         "markers", "needs(*programs): skipped, with the command that enables it, where one is absent"

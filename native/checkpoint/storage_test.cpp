@@ -31,7 +31,7 @@ Settings settings_in(const fs::path& folder) {
   settings.node = "here";
   settings.domain = "here";
   settings.synchronous = true;
-  settings.timeout_seconds = 20;
+  settings.timeout_seconds = 200;
   return settings;
 }
 
@@ -116,7 +116,7 @@ void hanging(const fs::path& top) {
   const fs::path folder = top / "hang";
   fs::create_directories(folder);
   Settings settings = settings_in(folder);
-  settings.timeout_seconds = 0.2;
+  settings.timeout_seconds = 3;
   const auto hang = std::make_shared<std::atomic<bool>>(false);
   const auto files = std::make_shared<Watched>([hang](const std::string& path) -> Result {
     while (hang->load() && path.find("/global/") != std::string::npos)

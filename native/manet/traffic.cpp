@@ -32,7 +32,7 @@ namespace {
 
 constexpr int kBurst = 32;
 constexpr std::size_t kStampAt = radio_forwarder::kHeadBytes;
-constexpr double kPatience_s = 10;  // that nothing moves, before frames are given up
+constexpr double kPatience_s = 60;  // that nothing moves, before frames are given up
 
 /// Runs in the network namespace of a node, in a thread of its own.
 template <class Function>
@@ -196,8 +196,8 @@ double forward_all(Forwarder& forwarder, std::vector<Node>& nodes, std::int64_t 
   }
   wait_for([&] { return read() - before >= sent; }, read);
   const double seconds = now_s() - begin;
-  const timespec pause{0, 20'000'000};  // the last of them is written
-  nanosleep(&pause, nullptr);
+  // A frame is counted as read before it is written.
+  wait_for([&] { return reached() - arrived_before >= frames; }, reached);
   missing = frames - (reached() - arrived_before);
   return seconds;
 }
@@ -251,16 +251,29 @@ Loss losses(Forwarder& forwarder, std::vector<Node>& nodes, std::uint32_t count,
   const auto delivered = [&] {
     return static_cast<std::int64_t>(forwarder.totals().fates[radio_forwarder::kDelivered]);
   };
-  const auto read = [&] { return static_cast<std::int64_t>(forwarder.totals().fates[radio_forwarder::kFrames]); };
-  const std::int64_t delivered_before = delivered(), read_before = read();
+  const auto decided = [&] {
+    const auto fates = forwarder.totals().fates;
+    std::uint64_t sum = 0;
+    for (const auto one : {radio_forwarder::kDelivered, radio_forwarder::kByChance, radio_forwarder::kTapFull,
+                           radio_forwarder::kTooLate, radio_forwarder::kNoBuffer}) {
+      sum += fates[one];
+    }
+    return static_cast<std::int64_t>(sum);
+  };
+  std::vector<std::int64_t> hearers(count + 1);  // of each sender
+  for (std::uint32_t sender = 1; sender <= count; ++sender) {
+    for (std::uint32_t receiver = 1; receiver <= count; ++receiver)
+      hearers[sender] += of(sender, receiver) >= 0 ? 1 : 0;
+  }
+  const std::int64_t delivered_before = delivered(), decided_before = decided();
   const auto collect = [&] {
     for (std::uint32_t node = 1; node <= count; ++node)
       taken += to[node - 1].take([&](const Port::Arrival& one) { ++heard[node][one.from]; });
   };
-  std::int64_t sent = 0;
+  std::int64_t due = 0;  // of every frame that was sent, what becomes of it at each who may hear it
   const auto settled = [&] {
     collect();
-    return read() - read_before >= sent && taken >= delivered() - delivered_before;
+    return decided() - decided_before >= due && taken >= delivered() - delivered_before;
   };
   Loss loss;
   for (std::int64_t done = 0; done < frames; done += kBurst) {
@@ -270,10 +283,10 @@ Loss losses(Forwarder& forwarder, std::vector<Node>& nodes, std::uint32_t count,
       for (int left = copies; left > 0;) {
         const int took = from[node - 1].send(frame, left);
         left -= took;
-        sent += took;
+        due += took * hearers[node];
       }
     }
-    if (!wait_for(settled, [&] { return taken + read(); })) break;
+    if (!wait_for(settled, [&] { return taken + decided(); })) break;
   }
   loss.uncounted = delivered() - delivered_before - taken;
   for (std::uint32_t sender = 1; sender <= count; ++sender) {

@@ -148,8 +148,11 @@ int Listener::drain(Inbox& inbox, int fd) {
 
 bool Listener::complete() const {
   const std::int64_t expected = expected_;
-  if (expected < 0) return false;
-  if (others_ >= expected) return true;
+  return expected >= 0 && others_ >= expected;
+}
+
+bool Listener::silent() const {
+  if (expected_ < 0) return false;
   const auto linger_ns = static_cast<std::int64_t>(options_.linger_s * 1e9);
   return monotonic_ns() - std::max<std::int64_t>(last_ns_, told_ns_) > linger_ns;
 }
@@ -169,6 +172,7 @@ void Listener::run() {
   int got = 0;
   while (!stop_) {
     const bool more = naps && got > 0 && got < kFew;
+    const bool over = silent();  // asked before the sockets are: who slept meanwhile still takes what lies in them
     got = 0;
     if (options_.spin) {
       for (const auto& one : stage_.inlets) got += drain(inbox, one.fd());
@@ -177,9 +181,7 @@ void Listener::run() {
       const int count = epoll_wait(poll.fd(), ready.data(), static_cast<int>(ready.size()), more ? 0 : kPatienceMs);
       for (int i = 0; i < count; ++i) got += drain(inbox, ready[static_cast<std::size_t>(i)].data.fd);
     }
-    if (got == 0 || expected_ >= 0) {
-      if (complete()) return;
-    }
+    if (complete() || (over && got == 0)) return;
   }
 }
 

@@ -32,7 +32,8 @@ class Listener {
   void run();
   int drain(Inbox& inbox, int fd);  // how many came
   void count(const std::uint8_t* data, std::size_t bytes, std::int64_t now_ns, const Endpoint& from);
-  [[nodiscard]] bool complete() const;
+  [[nodiscard]] bool complete() const;  // all that was sent has come
+  [[nodiscard]] bool silent() const;    // nothing has come for long enough since all was sent
 
   const Stage& stage_;
   const Options& options_;

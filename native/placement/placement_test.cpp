@@ -162,7 +162,7 @@ void sees() {
   const Folder folder;
   // it ends when the record has the script and its child
   const std::string until = "until grep -q tid.*tid " + folder.path() + "/rank-*.json; do sleep 0.1; done; :";
-  const std::string script = "-- timeout 120 sh -c 'sh -c \"" + until + "\"; :'";
+  const std::string script = "-- timeout 600 sh -c 'sh -c \"" + until + "\"; :'";
   checks.equal(watched(folder, script, "PMI_RANK=2 PMI_SIZE=4 MPI_LOCALRANKID=2").code, 0, "a script with a child");
   const std::string text = folder.record();
   for (const char* part : {"\"rank\":2,\"size\":4,\"local_rank\":2", "\"launcher\":\"Hydra\"", "\"finished\":true",

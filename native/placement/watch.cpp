@@ -71,11 +71,22 @@ double processor_s() { return 1e-9 * static_cast<double>(read_clock_ns(CLOCK_PRO
 pid_t start(const Options& options, const std::vector<int>& cpus) {
   std::array<int, 2> pipe{};
   if (pipe2(pipe.data(), O_CLOEXEC) != 0) throw cannot(std::string("no pipe: ") + std::strerror(errno));
+  // What comes before the handlers are there waits for them: the program may send a signal as soon as it runs.
+  sigset_t held, before;
+  sigemptyset(&held);
+  for (const int signal : kForwarded) sigaddset(&held, signal);
+  sigprocmask(SIG_BLOCK, &held, &before);
   const pid_t child = fork();
+  if (child == 0) {
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+    become(options, cpus, pipe[1]);
+  }
+  if (child > 0) {
+    watched = child;
+    forward_signals();
+  }
+  sigprocmask(SIG_SETMASK, &before, nullptr);
   if (child < 0) throw cannot(std::string("no process: ") + std::strerror(errno));
-  if (child == 0) become(options, cpus, pipe[1]);
-  watched = child;
-  forward_signals();
   close(pipe[1]);
   int why = 0;
   ssize_t got = 0;

@@ -1,16 +1,18 @@
 // A timer wheel: what is due at some time, taken out in order. Adding and taking cost the same however many wait.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace shakedown::radio_forwarder {
 
 /// A hashed wheel (Varghese and Lauck, "Hashed and hierarchical timing wheels", SOSP 1987, scheme 6). Nothing is taken
-/// before it is due, nor a tick after where `take` is called in time; within a tick, and of one due time, in the order
-/// of adding. Times are of one monotonic clock, in ns.
+/// before it is due, nor a tick after where `take` is called in time; however late that is, in the order of ticks, and
+/// within one in the order of adding. Times are of one monotonic clock, in ns.
 class Wheel {
  public:
   static constexpr std::int64_t kTickNs = 4096;
@@ -41,9 +43,10 @@ class Wheel {
     if (now <= tick_) return;
     std::int64_t tick = tick_ + 1;
     tick_ = now;  // what `taker` adds lies behind this
-    if (now - tick >= static_cast<std::int64_t>(kSlots)) tick = now - static_cast<std::int64_t>(kSlots) + 1;
+    if (now - tick >= static_cast<std::int64_t>(kSlots)) return take_late(now, taker);
+    const auto each = [&taker](std::int64_t, std::uint32_t what) { taker(what); };
     while (size_ > 0 && (tick = next_used(tick)) <= now)
-      take_slot(static_cast<std::size_t>(tick++) % kSlots, now, taker);
+      take_slot(static_cast<std::size_t>(tick++) % kSlots, now, each);
   }
 
   /// When `take` should be called next; never later than the first due time's tick.
@@ -73,8 +76,19 @@ class Wheel {
     slots_[slot].last = entry;
   }
 
+  /// Whoever comes later than a turn finds what is due at several turns in one slot.
   template <class Take>
-  void take_slot(std::size_t slot, std::int64_t now, Take& taker) {
+  void take_late(std::int64_t now, Take& taker) {
+    std::vector<std::pair<std::int64_t, std::uint32_t>> late;
+    const auto keep = [&late](std::int64_t tick, std::uint32_t what) { late.emplace_back(tick, what); };
+    for (std::int64_t tick = now - static_cast<std::int64_t>(kSlots) + 1; size_ > 0 && (tick = next_used(tick)) <= now;)
+      take_slot(static_cast<std::size_t>(tick++) % kSlots, now, keep);
+    std::ranges::stable_sort(late, {}, &std::pair<std::int64_t, std::uint32_t>::first);
+    for (const auto& one : late) taker(one.second);
+  }
+
+  template <class Take>
+  void take_slot(std::size_t slot, std::int64_t now, const Take& taker) {
     std::uint32_t entry = slots_[slot].first;
     slots_[slot] = {};
     used_[slot / 64] &= ~(std::uint64_t{1} << (slot % 64));
@@ -83,11 +97,12 @@ class Wheel {
       if (entries_[entry].tick > now) {
         append(slot, entry);  // of a later turn
       } else {
+        const std::int64_t tick = entries_[entry].tick;
         const std::uint32_t what = entries_[entry].what;
         entries_[entry].next = free_;
         free_ = entry;
         --size_;
-        taker(what);
+        taker(tick, what);
       }
       entry = next;
     }

@@ -133,7 +133,7 @@ void the_folder_goes_with_its_process(Checks& checks) {
     waitpid(child, nullptr, 0);
     close(ends[0]);
     close(ends[1]);
-    for (int tries = 0; tries < 500 && there(name); ++tries) usleep(10'000);
+    for (int tries = 0; tries < 30'000 && there(name); ++tries) usleep(10'000);
     checks.that(!there(name), "it is gone after signal " + std::to_string(number));
   }
   checks.throws<Error>([] { Workplace nowhere("/nonexistent"); }, "a folder that is not there");

@@ -144,7 +144,7 @@ def test_prune_is_refused_while_a_job_writes(tmp_path: Path) -> None:
         assert isinstance(done.exception, CannotMeasure) and done.exception.hint == "wait until the job has ended"
         assert len(read("list", place)) == 3
     finally:
-        running.communicate("\n", timeout=60)
+        running.communicate("\n", timeout=300)
     assert asked("prune", place).exit_code == 0
 
 

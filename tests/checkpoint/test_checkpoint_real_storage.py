@@ -59,7 +59,7 @@ try:
 finally:
     well = sh(heals)
 assert well.returncode == 0, well.stderr
-for attempt in range(100):
+for attempt in range(3000):
     after = save(session, 6, 4)
     if after["code"] == "OK" or heals == "true":
         break
@@ -76,11 +76,11 @@ LOOP = "truncate -s 64m @.image && mkfs.ext4 -q @.image && mount -o loop,errors=
 
 
 def run(
-    folder: Path, spoiled: str, makes: str, spoils: str, heals: str = "true", timeout_s: float = 20
+    folder: Path, spoiled: str, makes: str, spoils: str, heals: str = "true", timeout_s: float = 200
 ) -> dict[str, Any]:
     alone = ["unshare", "--mount", "--propagation", "private", sys.executable, "-c", JOB, str(folder), spoiled]
     done = subprocess.run(
-        [*alone, makes, spoils, heals, str(timeout_s)], capture_output=True, text=True, timeout=120, check=False
+        [*alone, makes, spoils, heals, str(timeout_s)], capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
@@ -127,10 +127,10 @@ def test_a_shared_folder_that_becomes_read_only(tmp_path: Path) -> None:
 @pytest.mark.needs("mkfs.ext4", "fsfreeze")
 def test_a_shared_folder_that_hangs(tmp_path: Path) -> None:
     """Writers of a frozen file system wait in the kernel and cannot be killed. Then it thaws."""
-    found = run(tmp_path, "global", LOOP, "fsfreeze -f @", "fsfreeze -u @", timeout_s=1)
+    found = run(tmp_path, "global", LOOP, "fsfreeze -f @", "fsfreeze -u @", timeout_s=4)
     for at in (0, 2):
         one = found["meanwhile"][at]
-        assert one["code"] == "STORAGE" and ONLY in one["text"] and "has not answered for 1 s" in one["text"], one
+        assert one["code"] == "STORAGE" and ONLY in one["text"] and "has not answered for 4 s" in one["text"], one
     assert found["meanwhile"][1]["code"] == "OK"
     assert found["after"]["code"] == "OK" and found["step"] == 6, "it is used again once it answers"
 
@@ -168,7 +168,7 @@ def test_foreign_files_are_left_alone_and_named(tmp_path: Path) -> None:
     (folder / "notes.txt").write_text("of the user")
     (folder / "gen-00000000000000000009").write_text("no folder")
     back = bytearray(200)
-    with Session(local=folder, synchronous=1, timeout_seconds=20) as session:
+    with Session(local=folder, synchronous=1, timeout_seconds=200) as session:
         session.protect("numbers", back)
         assert session.restore() and back == numbers
         for name in ("rank-000000.manifest", "COMMIT", "gen-00000000000000000008"):

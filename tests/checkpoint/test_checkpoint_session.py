@@ -30,7 +30,7 @@ def session(folder: Path, **options: Any) -> Iterator[Session]:
 
 
 def saved(made: Session) -> None:
-    assert made.checkpoint(1) and made.wait(60)
+    assert made.checkpoint(1) and made.wait(300)
 
 
 @pytest.mark.parametrize("dtype", [*TYPES, *FLOATS])
@@ -261,9 +261,9 @@ class Ranks:
         if self.shared.get("broken"):
             raise RuntimeError("MPI_ERR_OTHER")
         self.shared[f"of {self.rank}"] = bytes(sent)
-        self.shared["barrier"].wait(60)
+        self.shared["barrier"].wait(300)
         received[:] = b"".join(self.shared[f"of {rank}"] for rank in range(self.size))
-        self.shared["barrier"].wait(60)
+        self.shared["barrier"].wait(300)
 
 
 def on_ranks(size: int, work: Callable[[Ranks], Any], **shared: Any) -> list[Any]:
@@ -287,7 +287,7 @@ def test_other_numbers_of_ranks_restore_the_same_array(tmp_path: Path, ranks: in
     def save(comm: Ranks) -> None:
         with Session(comm, global_folder=tmp_path / "global", address="127.0.0.1") as made:
             protect(made, comm, truth[part(comm)].copy(), numpy.array(9))
-            assert made.checkpoint(4) and made.wait(60), made.last_error()
+            assert made.checkpoint(4) and made.wait(300), made.last_error()
         assert comm.freed == 1
 
     def restore(comm: Ranks) -> bool:

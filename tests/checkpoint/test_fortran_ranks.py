@@ -21,7 +21,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sources = [*map(str, modules), str(Path(__file__).with_name("ranks.f90"))]
     link = [f"-L{folders.lib}", "-lshakedown_checkpoint", f"-Wl,-rpath,{folders.lib}"]
     argv = ["mpif90", "-Wall", "-O1", f"-J{built}", "-o", str(built / "ranks"), *sources, *link]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return built / "ranks"
 
@@ -33,7 +33,7 @@ def run(program: Path, ranks: int, *words: str) -> list[str]:
         "OMPI_MCA_mpi_yield_when_idle": "1",
     }
     argv = [*MPIRUN, "-n", str(ranks), str(program), *words]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=180, check=False, env={**os.environ, **allowed})
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False, env={**os.environ, **allowed})
     assert done.returncode == 0, done.stderr
     return sorted(line.strip() for line in done.stdout.splitlines())
 

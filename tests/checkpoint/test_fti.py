@@ -42,7 +42,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
         str(built),
     ]
     link = [f"-L{folders.lib}", "-lshakedown_checkpoint", f"-Wl,-rpath,{folders.lib}"]
-    done = subprocess.run([*words, *link], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([*words, *link], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return built
 
@@ -65,7 +65,7 @@ def command(program: Path, file: Path, steps: int) -> list[str]:
 
 def run(program: Path, file: Path, steps: int = 40) -> tuple[int, str, str]:
     done = subprocess.run(
-        command(program, file, steps), capture_output=True, text=True, timeout=120, check=False, env=ENVIRONMENT
+        command(program, file, steps), capture_output=True, text=True, timeout=300, check=False, env=ENVIRONMENT
     )
     return done.returncode, done.stdout, done.stderr
 
@@ -140,7 +140,7 @@ def test_a_full_disk_ends_no_program(program: Path, tmp_path: Path) -> None:
     script = 'mount -t tmpfs -o size=200k tmpfs "$0" || exit 77; exec "$@"'
     words = ["unshare", "--mount", "--propagation", "private", "bash", "-c", script, str(full)]
     done = subprocess.run(
-        [*words, *command(program, file, 40)], capture_output=True, text=True, timeout=120, check=False, env=ENVIRONMENT
+        [*words, *command(program, file, 40)], capture_output=True, text=True, timeout=300, check=False, env=ENVIRONMENT
     )
     if done.returncode == 77:
         pytest.skip(f"this machine mounts nothing here: {done.stderr}")

@@ -39,7 +39,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     }
     running = {name: subprocess.Popen(words, stderr=subprocess.PIPE, text=True) for name, words in commands.items()}
     for name, process in running.items():
-        _, errors = process.communicate(timeout=120)
+        _, errors = process.communicate(timeout=300)
         assert process.returncode == 0, f"{name}: {errors}"
     return {**{name: [str(built / name)] for name in commands}, "py": [sys.executable, str(EXAMPLES / "heat.py")]}
 
@@ -61,7 +61,7 @@ def lines(text: str) -> Run:
 
 def run(program: Sequence[str], folder: Path, steps: int = STEPS) -> Run:
     argv = [*program, str(folder), ROWS, COLUMNS, str(steps), str(EVERY)]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return lines(done.stdout)
 
@@ -121,7 +121,7 @@ def test_another_shape_and_a_folder_that_cannot_be_are_errors(
         (Path("/proc/none"), COLUMNS, "/proc/none"),
     ):
         argv = [*programs[language], str(folder), ROWS, columns, "20", "10"]
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 3 and words in done.stderr, done.stderr
         assert "Traceback" not in done.stderr and "begins" not in done.stdout
 
@@ -139,7 +139,7 @@ def test_the_library_needs_neither_mpi_nor_python_and_offers_its_interface_alone
 def test_a_program_that_holds_the_library_needs_none_beside_it(tmp_path: Path, undisturbed: float) -> None:
     """By the line that `shakedown checkpoint paths --static` prints."""
     line = paths().compile_static.replace("cc program.c", f"cc -O1 -ffp-contract=off {EXAMPLES / 'heat.c'}")
-    subprocess.run([*shlex.split(line), "-o", str(tmp_path / "heat")], check=True, timeout=120)
+    subprocess.run([*shlex.split(line), "-o", str(tmp_path / "heat")], check=True, timeout=300)
     needed = subprocess.run(
         ["readelf", "-d", str(tmp_path / "heat")], capture_output=True, text=True, check=True
     ).stdout

@@ -206,12 +206,12 @@ def test_a_waiver_has_a_name_and_a_reason(tmp_path: Path) -> None:
 
 def test_a_form_without_a_terminal_never_waits(tmp_path: Path) -> None:
     root = begin(tmp_path)
-    done = shakedown("accept", "record", root, "look", limit_s=20)
+    done = shakedown("accept", "record", root, "look")
     assert done.returncode == 2 and "--by" in done.stderr
-    done = shakedown("accept", "record", root, "look", "--by", "Ann", limit_s=20)
+    done = shakedown("accept", "record", root, "look", "--by", "Ann")
     assert done.returncode == 2 and "--set seen=" in done.stderr
     assert not (root / "evidence/look").exists()
-    done = shakedown("accept", "record", root, "look", "--by", "Ann", "--set", "seen=no", limit_s=20)
+    done = shakedown("accept", "record", root, "look", "--by", "Ann", "--set", "seen=no")
     assert done.returncode == 1 and states(root)["seen"] == "not met"
 
 
@@ -281,5 +281,5 @@ def test_a_command_is_no_shell_and_is_ended_at_its_limit(tmp_path: Path) -> None
     assert not list(tmp_path.rglob("hacked"))
     slow = PLAN.replace('["echo", "availability 98.5"]', '["sleep", "60"]\ntime_limit = "300 ms"')
     root = begin(tmp_path / "b", slow)
-    assert shakedown("accept", "run", root, "--test", "say", limit_s=30).returncode == 1
+    assert shakedown("accept", "run", root, "--test", "say").returncode == 1
     assert "time limit" in called("accept", "status", root).stdout

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from support.command import shakedown
+from support.ports import free_port
 from support.waiting import until
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
@@ -53,16 +53,10 @@ def _listens(port: int) -> bool:
     return any(wanted in line and line.split()[3] == "0A" for lines in tables for line in lines)
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port: int = found.getsockname()[1]
-        return port
-
-
 @pytest.mark.needs("iperf3")
 @pytest.mark.parametrize("protocol", ["tcp", "udp"])
 def test_iperf3_over_loopback_is_run_and_read(tmp_path: Path, protocol: str) -> None:
-    port = _free_port()
+    port = free_port()
     with server("iperf3", "-s", "-1", "-p", str(port), "-B", "127.0.0.1", port=port):
         params = f'{{ server = "127.0.0.1", port = {port}, seconds = 1, protocol = "{protocol}", rate = 20000000 }}'
         code, found, said = run(tmp_path, "iperf3", params)
@@ -75,7 +69,7 @@ def test_iperf3_over_loopback_is_run_and_read(tmp_path: Path, protocol: str) -> 
 
 @pytest.mark.needs("iperf3")
 def test_iperf3_without_its_server_says_so(tmp_path: Path) -> None:
-    code, found, said = run(tmp_path, "iperf3", f'{{ server = "127.0.0.1", port = {_free_port()}, seconds = 1 }}')
+    code, found, said = run(tmp_path, "iperf3", f'{{ server = "127.0.0.1", port = {free_port()}, seconds = 1 }}')
     assert code == 3 and not found and "Connection refused" in said
 
 
@@ -83,7 +77,7 @@ def test_iperf3_without_its_server_says_so(tmp_path: Path) -> None:
 def test_ucx_perftest_is_run_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UCX_TLS", "posix,self,tcp")
     monkeypatch.setenv("UCX_NET_DEVICES", "lo")
-    port = _free_port()
+    port = free_port()
     with server("ucx_perftest", "-p", str(port), port=port):
         params = f'{{ server = "127.0.0.1", port = {port}, test = "tag_lat", size = 64, iterations = 2000 }}'
         code, found, said = run(tmp_path, "ucx_perftest", params)

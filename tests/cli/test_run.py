@@ -19,7 +19,7 @@ name = "mine"
 title = "Mine"
 [[run]]
 workload = "empty"
-params = { seconds = 0.4 }
+params = { seconds = 0.8 }
 sweep = { tag = [1, 2, 3, 4, 5] }
 """
 
@@ -69,7 +69,7 @@ def test_the_exit_code_says_whether_the_limits_are_met(tmp_path: Path, limit: st
 
 
 def test_a_run_that_has_no_result_is_exit_code_3(tmp_path: Path) -> None:
-    (tmp_path / "mine.toml").write_text(EMPTY.replace("seconds = 0.4", 'behaviour = "crash"'))
+    (tmp_path / "mine.toml").write_text(EMPTY.replace("seconds = 0.8", 'behaviour = "crash"'))
     done = shakedown("run", tmp_path / "mine.toml", "--format", "json", cwd=tmp_path)
     assert done.returncode == 3 and "SIGSEGV" in done.stderr
 
@@ -77,7 +77,7 @@ def test_a_run_that_has_no_result_is_exit_code_3(tmp_path: Path) -> None:
 def job_starts(*words: object, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
     """What a job's script starts, and what those of version 0.1.0 started."""
     entry = [sys.executable, "-m", *map(str, words)]
-    return subprocess.run(entry, capture_output=True, text=True, timeout=60, env={**os.environ, **env})
+    return subprocess.run(entry, capture_output=True, text=True, timeout=300, env={**os.environ, **env})
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_the_job_of_a_session_that_is_whole_ends_well_whatever_came_out(
     run = tmp_path / "run"
     run.mkdir()
     params = f'behaviour = "{behaviour}"' if behaviour else "seconds = 0.01"
-    (run / "campaign.toml").write_text(EMPTY.replace("seconds = 0.4", params).replace("[1, 2, 3, 4, 5]", "[1]"))
+    (run / "campaign.toml").write_text(EMPTY.replace("seconds = 0.8", params).replace("[1, 2, 3, 4, 5]", "[1]"))
     job = {"LSB_JOBID": "7", "LSB_MCPU_HOSTS": f"{os.uname().nodename} 2"}
     done = job_starts(*entry, run, env=job)
     assert done.returncode == 0 and f"\n  {measured} " in done.stderr, done.stderr
@@ -108,7 +108,7 @@ def test_the_job_of_a_session_that_is_whole_ends_well_whatever_came_out(
 
 
 def test_reports_over_many_run_directories_keep_hosts_apart(tmp_path: Path) -> None:
-    (tmp_path / "mine.toml").write_text(EMPTY.replace("0.4", "0.01"))
+    (tmp_path / "mine.toml").write_text(EMPTY.replace("0.8", "0.01"))
     for name in ("a", "b"):
         assert (
             shakedown("run", tmp_path / "mine.toml", "--directory", tmp_path / name, "--format", "json").returncode == 0

@@ -79,7 +79,7 @@ refuse = ['''(?i)\\s(down|drain)''']
 def test_an_acceptance_on_a_real_slurm_is_one_job_and_sees_a_drained_node(lab: RehearsalCluster) -> None:
     def accept(*words: str | Path) -> Result:
         argv = [sys.executable, "-m", "shakedown", "accept", *map(str, words)]
-        return lab.run(argv, env={"PYTHONPATH": str(SOURCE), "SHAKEDOWN_LAUNCHER": "mpirun"}, limit_s=200)
+        return lab.run(argv, env={"PYTHONPATH": str(SOURCE), "SHAKEDOWN_LAUNCHER": "mpirun"}, limit_s=900)
 
     (lab.shared / "plan.toml").write_text(ON_SLURM)
     root = lab.shared / "A"

@@ -31,9 +31,7 @@ TIMES = {
 
 
 def told(lab: RehearsalCluster, *words: object) -> dict[str, Any]:
-    done = lab.run(
-        [*COMMAND, *(str(one) for one in words)], env={"PYTHONPATH": str(SOURCE), "LC_ALL": "C"}, limit_s=120.0
-    )
+    done = lab.run([*COMMAND, *(str(one) for one in words)], env={"PYTHONPATH": str(SOURCE), "LC_ALL": "C"})
     assert done.code == 0, done.err
     found: dict[str, Any] = json.loads(done.out)
     return found
@@ -51,10 +49,8 @@ class Done:
         self.jobs: list[str] = []
         self.begin = self.end = 0
 
-    def submit(self, *words: str, seconds: int = 2, user: str | None = None) -> str:
-        done = self.lab.run(
-            ["sbatch", "--parsable", *words, "--wrap", f"sleep {seconds}"], user=user, cwd=self.lab.shared
-        )
+    def submit(self, *words: str, script: str = "sleep 2", user: str | None = None) -> str:
+        done = self.lab.run(["sbatch", "--parsable", *words, "--wrap", script], user=user, cwd=self.lab.shared)
         assert done.ok, done.err
         self.jobs.append(done.out.strip())
         return self.jobs[-1]
@@ -64,14 +60,15 @@ class Done:
         return done.out.strip() if done.ok else ""
 
     def run(self) -> None:
-        """Everything that is hard to count, in some twenty seconds."""
+        """Everything that is hard to count, in some twenty seconds. What is to be met while it runs runs until then."""
         alice = self.lab.user
+        end = self.lab.shared / f"idle-may-end-{self.first}"
         self.submit("-n2", "--array=0-2", user=alice)
-        self.submit("-N2", "-n4", "--gres=gpu:2", seconds=4, user=alice)
-        again = self.submit("-n1", "--requeue", seconds=3)
-        killed = self.submit("-n3", seconds=60)
-        idle = self.submit("-n2", seconds=4)
-        until(lambda: {self.state(one) for one in (again, killed, idle)} == {"RUNNING"}, 60, "jobs run")
+        self.submit("-N2", "-n4", "--gres=gpu:2", script="sleep 4", user=alice)
+        again = self.submit("-n1", "--requeue", script='[ -n "$SLURM_RESTART_COUNT" ] || sleep 600; sleep 3')
+        killed = self.submit("-n3", script="sleep 600")
+        idle = self.submit("-n2", script=f"until [ -e {end} ]; do sleep 0.2; done; sleep 1")
+        until(lambda: {self.state(one) for one in (again, killed, idle)} == {"RUNNING"}, what="jobs run")
         late = self.submit("-N4", "--exclusive")  # waits for the others, and never starts
         time.sleep(1.2)
         for words in (("requeue", again), ("suspend", idle)):
@@ -80,13 +77,14 @@ class Done:
         self.lab.run(["scancel", late, killed])
         time.sleep(2.2)
         self.lab.run(["scontrol", "resume", idle])
+        end.touch()
         done = self.lab.run(["scontrol", "update", f"jobid={again}", "starttime=now"])  # else two minutes later
         assert done.ok, done.err
-        until(lambda: not self.lab.run(["squeue", "-h"]).out.strip(), 60, "all jobs end")
+        until(lambda: not self.lab.run(["squeue", "-h"]).out.strip(), what="all jobs end")
         unfinished = f"select count(*) from {self.cluster}_job_table where time_submit >= {self.first} and time_end = 0"
-        until(lambda: sql(self.lab, unfinished).split() == ["0"], 60, "the database knows")
+        until(lambda: sql(self.lab, unfinished).split() == ["0"], what="the database knows")
         rows = f"select count(*) from {self.cluster}_job_table where time_submit >= {self.first}"
-        until(lambda: int(sql(self.lab, rows).split()[0]) >= 9, 60, "all rows are there")
+        until(lambda: int(sql(self.lab, rows).split()[0]) >= 9, what="all rows are there")
 
     def stretch(self) -> None:
         """Move and stretch all times in the database, and have slurmdbd add its hours up anew."""
@@ -130,7 +128,7 @@ class Done:
         """CPU or GPU seconds of each user, once the rollup has got there."""
         low, high = (time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(one)) for one in (begin, end))
         reached = f"select hourly_rollup from {self.cluster}_last_ran_table"
-        until(lambda: int(sql(self.lab, reached).split()[0]) >= end, 150, "sreport's rollup")
+        until(lambda: int(sql(self.lab, reached).split()[0]) >= end, what="sreport's rollup")
         words = ("cluster", "AccountUtilizationByUser", f"start={low}", f"end={high}", "format=login,used")
         done = self.lab.run(["sreport", "-n", "-P", "-t", "Seconds", "-T", tres, *words])
         assert done.ok, done.err

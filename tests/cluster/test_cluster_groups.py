@@ -42,8 +42,8 @@ def six() -> Iterator[RehearsalCluster]:
 
 def groups(lab: RehearsalCluster, name: str, *words: str, node: str | None = None) -> Result:
     argv = [sys.executable, "-m", "shakedown", "groups", str(lab.shared / name), *SHORT, *words]
-    environment = {"SHAKEDOWN_START_S": "8"}
-    return lab.run(argv, node=node, env=environment, limit_s=400) if node else lab.run(argv, limit_s=400)
+    environment = {"SHAKEDOWN_START_S": "30"}
+    return lab.run(argv, node=node, env=environment, limit_s=900) if node else lab.run(argv, limit_s=900)
 
 
 def test_a_node_with_a_slow_link_is_named_and_one_that_is_down_drops_out(six: RehearsalCluster) -> None:

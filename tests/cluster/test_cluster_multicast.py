@@ -42,7 +42,7 @@ title = "Multicast over a link that loses frames"
 
 [[run]]
 workload = "multicast"
-params = { kernels = "rate", pattern = "one-to-many", sizes = "4", rate = 1000.0, seconds = 1.0, samples = 5, segments = 1 }
+params = { kernels = "rate", pattern = "one-to-many", sizes = "4", rate = 1000.0, seconds = 0.2, samples = 25, segments = 1 }
 nodes = "all"
 """
 DUAL = """
@@ -70,7 +70,7 @@ def run(lab: RehearsalCluster, name: str, text: str) -> tuple[Result, dict[str, 
     campaign.write_text(text)
     path: Path = lab.shared / name
     words = ["run", str(campaign), "--on", "slurm", "--nodes", "4", "--directory", str(path), "--no-report"]
-    said = lab.run([sys.executable, "-m", "shakedown", *words], limit_s=170)
+    said = lab.run([sys.executable, "-m", "shakedown", *words], limit_s=600)
     return said, {one.workload: one for one in RunDirectory.open(path).load().measurements}
 
 

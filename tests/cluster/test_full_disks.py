@@ -90,10 +90,10 @@ def cut_short(
     """A run whose disk is full from the middle of its second test on. Without a home the nodes' own disks are left."""
     argv = lab.argv(command(lab, *words, "--directory", path), node=node, env={"HOME": "/nonexistent", **(env or {})})
     harness = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    until(lambda: _seen(lab, path), 60)
-    time.sleep(1.5)
+    until(lambda: _seen(lab, path), every_s=0.05)
+    time.sleep(1.0)
     fill(lab, path.parent)
-    _, err = harness.communicate(timeout=120)
+    _, err = harness.communicate(timeout=600)
     return Result(harness.returncode, "", err)
 
 
@@ -123,12 +123,12 @@ def test_a_shared_disk_that_fills_costs_no_measurement(lab: RehearsalCluster, sm
     if not lab.settings.ssh:
         pytest.skip("needs sshd: sudo apt-get install openssh-server")
     path = small / "ssh"
-    ran = cut_short(lab, path, campaign(lab, 4.0), "--hosts", "node[1-2]", node="node1")
+    ran = cut_short(lab, path, campaign(lab, 6.0), "--hosts", "node[1-2]", node="node1")
     assert ran.code == 3 and "No space left on device" in ran.err and "Traceback" not in ran.err, ran.err
     assert "free some space, then go on" in ran.err and "mv " in ran.err
     kept = said_saved(lab, ran.err)
     empty(lab, small)
-    again = lab.run(command(lab, "--resume", path), node="node1", limit_s=90)
+    again = lab.run(command(lab, "--resume", path), node="node1", limit_s=600)
     assert again.code == 0, again.err
     records = lab.run([sys.executable, "-c", _COUNT, str(path)], node="node1")
     assert records.out.strip() == "6 ok", records
@@ -149,12 +149,12 @@ _COUNT = (
 
 def test_a_job_whose_shared_disk_fills_keeps_what_is_whole(lab: RehearsalCluster, small: Path) -> None:
     path = small / "slurm"
-    ran = cut_short(lab, path, campaign(lab, 4.0), "--on", "slurm", "--hosts", "node[1-2]", node=None)
+    ran = cut_short(lab, path, campaign(lab, 6.0), "--on", "slurm", "--hosts", "node[1-2]", node=None)
     assert ran.code == 3 and "No space left on device" in ran.err and "Traceback" not in ran.err, ran.err
     assert "free some space, then go on" in ran.err and f"shakedown run --resume {path}" in ran.err
     kept = said_saved(lab, ran.err)
     empty(lab, small)
-    again = lab.run(command(lab, "--resume", path, "--on", "slurm", "--hosts", "node[1-2]"), limit_s=90)
+    again = lab.run(command(lab, "--resume", path, "--on", "slurm", "--hosts", "node[1-2]"), limit_s=600)
     assert again.code == 0, again.err
     assert lab.run([sys.executable, "-c", _COUNT, str(path)]).out.strip() == "6 ok"
     assert brought_in(lab, path, kept)
@@ -166,7 +166,7 @@ def test_a_shared_home_takes_what_a_job_could_not_keep_and_any_node_brings_it_in
     """A job's temporary folder may go with the job: where there is a home, the result lies there, and other nodes see it."""
     path, home = small / "home", lab.shared / "home-of-all"
     home.mkdir()
-    words = (campaign(lab, 4.0, each=False), "--on", "slurm", "--hosts", "node1")
+    words = (campaign(lab, 6.0, each=False), "--on", "slurm", "--hosts", "node1")
     ran = cut_short(lab, path, *words, node=None, env={"HOME": str(home)})
     assert ran.code == 3 and "Traceback" not in ran.err, ran.err
     (saved,) = home.glob("shakedown-rescue-*.json")
@@ -174,7 +174,7 @@ def test_a_shared_home_takes_what_a_job_could_not_keep_and_any_node_brings_it_in
     record = msgspec.json.decode(saved.read_bytes(), type=Measurement)
     empty(lab, small)
     again = lab.run(
-        command(lab, "--resume", path, "--on", "slurm", "--hosts", "node2"), limit_s=90, env={"HOME": str(home)}
+        command(lab, "--resume", path, "--on", "slurm", "--hosts", "node2"), limit_s=600, env={"HOME": str(home)}
     )
     assert again.code == 0, again.err
     assert not saved.exists() and brought_in(lab, path, [record])
@@ -197,13 +197,13 @@ def test_a_job_that_a_full_spool_refuses_says_so_and_costs_nothing(lab: Rehearsa
     """Its first node cannot keep the batch script: Slurm cancels the job, and drains the node with the reason."""
     path = lab.shared / "refused-by-spool"
     words = (campaign(lab, 0.2), "--on", "slurm", "--directory", path)
-    ran = lab.run(command(lab, *words, "--hosts", full_spool), limit_s=90)
+    ran = lab.run(command(lab, *words, "--hosts", full_spool), limit_s=600)
     assert ran.code == 3 and "before it had made its plan" in ran.err and full_spool in ran.err, ran.err
     (record,) = submission.ended(submission.folders(path)[0])
     assert record.state in ("cancelled", "failed", "node_fail") and record.hosts == (full_spool,)
-    until(lambda: lab.slurm_nodes()[full_spool][1] == "SlurmdSpoolDir is full", 20)
+    until(lambda: lab.slurm_nodes()[full_spool][1] == "SlurmdSpoolDir is full")
     assert lab.slurm_nodes()[full_spool][0].startswith("drain")
-    again = lab.run(command(lab, "--resume", path, "--on", "slurm", "--hosts", "node3"), limit_s=90)
+    again = lab.run(command(lab, "--resume", path, "--on", "slurm", "--hosts", "node3"), limit_s=600)
     assert again.code == 0, again.err
     assert whole(path) == {(tag, "node3") for tag in (1, 2, 3)}
 
@@ -212,7 +212,7 @@ def test_a_spool_that_is_full_beside_the_harness_loses_no_result(lab: RehearsalC
     """On another node than the first: steps need little of the spool, and what is measured does not lie there."""
     path = lab.shared / "beside-spool"
     words = (campaign(lab, 0.2), "--on", "slurm", "--directory", path, "--hosts", f"node1,{full_spool}")
-    ran = lab.run(command(lab, *words), limit_s=90)
+    ran = lab.run(command(lab, *words), limit_s=600)
     found = RunDirectory.open(path).load().measurements if (path / "manifest.json").exists() else []
     good = {(one.params["tag"], one.host) for one in found if one.state == "ok"}
     if ran.code == 0:

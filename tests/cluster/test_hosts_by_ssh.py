@@ -68,10 +68,10 @@ def words(lab: RehearsalCluster, name: str, hosts: str, text: str) -> tuple[str,
     return (*start, "--directory", str(lab.shared / name))
 
 
-def shakedown(lab: RehearsalCluster, name: str, hosts: str, text: str, start_s: float = 30.0) -> Result:
+def shakedown(lab: RehearsalCluster, name: str, hosts: str, text: str, start_s: float = 120.0) -> Result:
     """`shakedown run --hosts` on node1, which is the first of them."""
     environment = {"SHAKEDOWN_START_S": str(start_s)}
-    return lab.run(words(lab, name, hosts, text), node="node1", env=environment, limit_s=150)
+    return lab.run(words(lab, name, hosts, text), node="node1", env=environment, limit_s=600)
 
 
 def results(lab: RehearsalCluster, name: str) -> list[Measurement]:
@@ -107,13 +107,13 @@ def test_each_host_that_is_not_reached_is_named_with_what_to_do(hosts: Rehearsal
         node1 = next(line.split()[-1] for line in before.splitlines() if line.startswith("node1,"))
         known.write_text(re.sub(r"(?m)^(node2,\S+ \S+) .*$", rf"\1 {node1}", before))
         hosts.fail("node3")
-        ran = shakedown(hosts, "unreached", "node[1-4]", EACH.format(seconds=0.1, tags="1"), start_s=8)
+        ran = shakedown(hosts, "unreached", "node[1-4]", EACH.format(seconds=0.1, tags="1"), start_s=20)
     finally:
         known.write_text(before)
     assert ran.code == 3 and "3 of 4 hosts do not answer" in ran.err, ran.err
     assert re.search(r"node2 its host key is not known here.*\n *next: ssh node2 once by hand", ran.err), ran.err
-    assert re.search(r"node3 (is not reached by ssh|does not answer within 8 s)", ran.err), ran.err
-    assert "node4 does not answer within 8 s" in ran.err
+    assert re.search(r"node3 (is not reached by ssh|does not answer within 20 s)", ran.err), ran.err
+    assert "node4 does not answer within 20 s" in ran.err
     assert not relays(hosts, "node1") and "--resume" not in ran.err
     # mended, the same directory is gone on with; nothing stands in the way
     login.unlink()
@@ -166,17 +166,17 @@ def test_what_a_login_prints_disturbs_nothing(hosts: RehearsalCluster, login: Pa
 
 @pytest.mark.parametrize("where", ["ssh", "slurm"])
 def test_a_relay_that_is_killed_costs_its_own_copy_alone(hosts: RehearsalCluster, where: str) -> None:
-    name, text = f"killed-{where}", EACH.format(seconds=6.0, tags="1, 2")
+    name, text = f"killed-{where}", EACH.format(seconds=8.0, tags="1, 2")
     argv = words(hosts, name, "node[1-3]", text)
     if where == "slurm":
         argv = (*argv, "--on", "slurm")
     harness = subprocess.Popen(hosts.argv(argv, node="node1"), stderr=subprocess.PIPE, start_new_session=True)
-    until(lambda: len(list((hosts.shared / name).glob("runs/*/1@*/job.json"))) >= 3, 60, every_s=0.1)
-    until(lambda: hosts.run(["pgrep", "-f", WORK], node="node2").out.split(), 60, "node2 works", every_s=0.1)
+    until(lambda: len(list((hosts.shared / name).glob("runs/*/1@*/job.json"))) >= 3, every_s=0.1)
+    until(lambda: hosts.run(["pgrep", "-f", WORK], node="node2").out.split(), what="node2 works", every_s=0.1)
     oldest = relays(hosts, "node2")[0]
     begun = time.monotonic()
     assert hosts.run(["kill", "-9", str(oldest)], node="node2").ok
-    _, err = harness.communicate(timeout=120)
+    _, err = harness.communicate(timeout=600)
     assert time.monotonic() - begun < 40, "its end was noticed, not waited for"
     assert harness.returncode == 3, err
     found = {(one.params["tag"], one.host): one for one in results(hosts, name)}
@@ -189,21 +189,21 @@ def test_a_relay_that_is_killed_costs_its_own_copy_alone(hosts: RehearsalCluster
 
 
 def test_a_harness_that_is_killed_leaves_nothing_running(hosts: RehearsalCluster) -> None:
-    argv = words(hosts, "orphans", "node[1-2]", EACH.format(seconds=60.0, tags="1"))
+    argv = words(hosts, "orphans", "node[1-2]", EACH.format(seconds=600.0, tags="1"))
     harness = subprocess.Popen(hosts.argv(argv, node="node1"), stderr=subprocess.DEVNULL, start_new_session=True)
-    until(lambda: len(list((hosts.shared / "orphans").glob("runs/*/1@*/job.json"))) >= 2, 60, every_s=0.1)
-    until(lambda: hosts.run(["pgrep", "-f", WORK], node="node2").out.split(), 60, "node2 works", every_s=0.1)
+    until(lambda: len(list((hosts.shared / "orphans").glob("runs/*/1@*/job.json"))) >= 2, every_s=0.1)
+    until(lambda: hosts.run(["pgrep", "-f", WORK], node="node2").out.split(), what="node2 works", every_s=0.1)
     assert relays(hosts, "node2")
     inside = hosts.run(["pgrep", "-o", "-f", "shakedown run"], node="node1").out.split()
     assert hosts.run(["kill", "-9", *inside], node="node1").ok
-    harness.wait(30)
+    harness.wait(300)
 
     def left() -> list[str]:
         return [
             word for node in ("node1", "node2") for word in hosts.run(["pgrep", "-f", PROGRAMS], node=node).out.split()
         ]
 
-    until(lambda: not left(), 30)
+    until(lambda: not left())
 
 
 def test_a_node_is_reached_by_its_users_with_what_the_cluster_sets(hosts: RehearsalCluster) -> None:

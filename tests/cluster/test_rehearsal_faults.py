@@ -35,10 +35,12 @@ def test_a_dead_node_and_a_cut_one_fail_their_jobs_and_come_back(lab: rehearsal_
 
 
 def test_a_job_outlives_the_controller(lab: rehearsal_cluster.RehearsalCluster) -> None:
-    job = submit(lab, "sleep 4; exit 5")
+    end = lab.shared / "job-may-end"
+    job = submit(lab, f"until [ -e {end} ]; do sleep 0.2; done; exit 5")
     until(lambda: lab.run(["squeue", "-h", "-t", "R"]).out)
     lab.daemon("slurmctld", "stop")  # one that is killed forgets what came in the last five seconds
     assert lab.status().daemons["slurmctld"] is None
+    end.touch()
     lab.daemon("slurmctld", "start")
     assert ended(lab, job) == "FAILED"
     assert rows(lab, job, "exitcode") == [["5:0"]]

@@ -36,7 +36,7 @@ def test_grid_engine_runs_mpi_across_nodes_with_a_gpu_each(gridengine_lab: rehea
     words = ["qsub", "-sync", "y", "-cwd", "-b", "y", "-shell", "n", "-pe", "mpi", "4", "-l", "gpu=1", "-o", "ge.out"]
     # where mpirun ends before its helpers on the other nodes have, Grid Engine kills them and says that the job failed
     script = f"mpirun {hello} && sleep 2"
-    done = lab.run([*words, "-j", "y", "sh", "-c", script], user=lab.user, cwd=lab.shared, limit_s=90)
+    done = lab.run([*words, "-j", "y", "sh", "-c", script], user=lab.user, cwd=lab.shared, limit_s=300)
     assert "exited with exit code 0" in done.out, done
     found = ranks((lab.shared / "ge.out").read_text())
     assert [(rank, size, total) for rank, size, _, total in found] == [(rank, 4, 6) for rank in range(4)]

@@ -137,7 +137,7 @@ def test_what_is_wrong_is_named_with_its_place(tmp_path: Path, old: str, new: st
 
 def options_of(*start: str) -> set[str]:
     """The options that a program's --help names."""
-    done = subprocess.run([*start, "--help"], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([*start, "--help"], capture_output=True, text=True, check=True, timeout=300)
     return set(re.findall(r"^ {2}(?:-h, )?--([a-z0-9-]+)", done.stdout, re.MULTILINE)) - {"help"}
 
 

@@ -40,7 +40,7 @@ def follows(
 ) -> None:
     """Every reading is what the device showed while it was asked (or up to ``lag_s`` before), to a step; and it moves."""
     seen = set()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 300
     while len(seen) <= moves:
         assert time.monotonic() < deadline, f"it does not move: {seen}"
         reading = by_id(source, source.read())[channel]
@@ -52,7 +52,7 @@ def follows(
         time.sleep(0.02)
 
 
-def until(source: Source, channel: str, status: Status, limit_s: float = 5.0) -> Reading:
+def until(source: Source, channel: str, status: Status, limit_s: float = 300.0) -> Reading:
     """Read until a channel has a status."""
     found = waiting.until(lambda: _has(source, channel, status), limit_s, f"{channel} was {status.name}", every_s=0.03)
     assert found is not None

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from support.ports import free_port
+
 from .load import Device
-from .processes import free_port
 
 
 class Modbus:
@@ -84,11 +85,11 @@ def modbus(power: Device, energy: Device, *, hole: bool = False, rtu: bool = Fal
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve()), name="modbus server")
     thread.start()
     try:
-        assert up.wait(5)
+        assert up.wait(60)
         yield server
     finally:
         asyncio.run_coroutine_threadsafe(made[0].shutdown(), loop)
-        thread.join(5)
+        thread.join(60)
         for task in asyncio.all_tasks(loop):
             task.cancel()
         loop.run_until_complete(asyncio.sleep(0.01))

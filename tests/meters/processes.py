@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import os
 import shutil
 import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,13 +27,6 @@ def program(name: str, package: str) -> str:
     return found
 
 
-def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
-    """A port of 127.0.0.1 that nobody listens on."""
-    with socket.socket(socket.AF_INET, kind) as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
 @contextlib.contextmanager
 def running(
     argv: Sequence[str], folder: Path, ready: Callable[[], bool], env: dict[str, str] | None = None
@@ -42,7 +37,7 @@ def running(
             list(argv), stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder, env={**os.environ, **(env or {})}
         )
         try:
-            deadline = time.monotonic() + 15
+            deadline = time.monotonic() + 300
             while not ready():
                 assert child.poll() is None, (folder / "log").read_text()
                 assert time.monotonic() < deadline, f"{argv[0]} is not ready: {(folder / 'log').read_text()[-2000:]}"
@@ -51,10 +46,19 @@ def running(
         finally:
             child.terminate()
             try:
-                child.wait(5)
+                child.wait(60)
             except subprocess.TimeoutExpired:
                 child.kill()
-                child.wait(5)
+                child.wait(60)
+
+
+def answers(url: str) -> bool:
+    """Whether a server gives this page."""
+    try:
+        with urllib.request.urlopen(url, timeout=10) as said:
+            return bool(said.status == 200)
+    except (OSError, http.client.HTTPException):
+        return False
 
 
 def listens(port: int) -> bool:

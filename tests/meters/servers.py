@@ -32,11 +32,12 @@ import pytest
 
 from shakedown.energy.simulate import Truth
 from shakedown.hosts.access import LocalHost
+from support.ports import free_port
 from support.waiting import until
 
 from .load import Device, Drive, replace, square
 from .modbus_server import modbus
-from .processes import free_port, listens, program, running
+from .processes import answers, listens, program, running
 from .redfish_server import RedfishServer, tree
 
 __all__ = [
@@ -99,7 +100,7 @@ class Ipmi:
     def restart(self) -> None:
         """Kill it and start it anew: its sessions are lost."""
         self.child.kill()
-        self.child.wait(5)
+        self.child.wait(60)
         self.child = self._again()
 
 
@@ -197,7 +198,9 @@ def redfish_static(folder: Path, drive: Drive, power: Device, energy: Device | N
         drive.follow(energy, write)
     port = free_port()
     with running(
-        [script, "-i", "127.0.0.1", "-p", str(port), "-m", f"{folder}/redfish/v1"], folder, lambda: listens(port)
+        [script, "-i", "127.0.0.1", "-p", str(port), "-m", f"{folder}/redfish/v1"],
+        folder,
+        lambda: answers(f"http://127.0.0.1:{port}/redfish/v1/Chassis"),
     ):
         yield f"redfish://127.0.0.1:{port}?plain=1"
 
@@ -282,7 +285,7 @@ class Prometheus:
 
     def wait(self) -> Prometheus:
         """Until it has scraped: it takes five seconds before it begins."""
-        until(lambda: self.scrapes >= 3, 20.0, "Prometheus scrapes", every_s=0.05)
+        until(lambda: self.scrapes >= 3, what="Prometheus scrapes", every_s=0.05)
         return self
 
     def target(self, query: str, rest: str = "") -> str:
@@ -325,7 +328,7 @@ def prometheus(folder: Path, power: Device, energy: Device, *, scrape_s: float =
     finally:
         httpd.shutdown()
         httpd.server_close()
-        thread.join(5)
+        thread.join(60)
 
 
 # ---------------------------------------------------------------------------------------------------------- all at once

@@ -125,19 +125,19 @@ def test_a_bmc_that_was_reset_is_logged_in_to_again(bmc: Ipmi) -> None:
     with opened(f"{bmc.target}?rolling=0&timeout=1") as source:
         assert by_id(source, source.read())["ipmi/dcmi/current"].status is Status.OK
         bmc.restart()
-        until(source, "ipmi/dcmi/current", Status.OK, 15.0)
+        until(source, "ipmi/dcmi/current", Status.OK)
 
 
 def test_a_bmc_that_is_away_is_a_gap_within_the_limit(tmp_path: Path, shared: Shared) -> None:
     pytest.importorskip("pyghmi")
     with ipmi(tmp_path, shared.drive, shared.power) as away, opened(f"{away.target}?timeout=1") as source:
         away.child.kill()
-        away.child.wait(5)
+        away.child.wait(60)
         begin = time.monotonic()
         assert {one.status for one in source.read()} == {Status.GAP}
         for _ in range(5):  # the pauses cost nothing
             assert {one.status for one in source.read()} == {Status.GAP}
-        assert time.monotonic() - begin < 3 * 1 + 2
+        assert time.monotonic() - begin < 3 * 1 + 5
 
 
 def test_a_saturated_byte_is_over_range(tmp_path: Path) -> None:

@@ -64,9 +64,9 @@ def test_a_call_that_hangs_holds_nobody_up() -> None:
             thread.call(lambda: go.wait(30), 0.05)
         with pytest.raises(TimeoutError, match="still unanswered"):
             thread.call(lambda: 1, 10.0)
-        assert time.monotonic() - begin < 5
+        assert time.monotonic() - begin < 9
         go.set()
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 300
         while True:  # once the old call has ended the thread is free again, and its late result is nobody's
             try:
                 assert thread.call(lambda: 2, 1.0) == 2
@@ -116,7 +116,7 @@ def test_what_answers_after_the_limit_is_a_gap_and_is_never_taken_later() -> Non
     polled = source(ask, limit=0.05)
     assert {one.status for one in polled.read()} == {Status.GAP}
     go.set()
-    time.sleep(0.05)
+    time.sleep(0.5)
     assert [one.value for one in polled.read()] == [2.0, 2.0]
     polled.close()
 
@@ -206,7 +206,7 @@ def test_what_is_remembered_is_what_was_handed_out() -> None:
     polled.read()
     polled.read()
     go.set()
-    time.sleep(0.1)
+    time.sleep(0.5)
     polled.read()
     assert handed == [1.0, 1.0, 3.0, 3.0]
     polled.close()

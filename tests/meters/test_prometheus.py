@@ -73,7 +73,7 @@ def test_an_exporter_that_is_silent_goes_stale_and_one_that_starts_anew_is_a_res
         watched.added_j = -1000.0
         try:
             got: list[Reading] = []
-            deadline = time.monotonic() + 5
+            deadline = time.monotonic() + 300
             while Status.RESET not in {one.status for one in got}:
                 assert time.monotonic() < deadline
                 got += source.read()

@@ -133,7 +133,7 @@ def test_a_service_that_asks_for_quiet_gets_it(service: RedfishServer) -> None:
         assert {one.status for one in source.read()} == {Status.GAP}
         service.refuse = 0
         asked = dict(service.gets)
-        while time.monotonic() - begin < 0.7:
+        while time.monotonic() - begin < 0.5:
             assert {one.status for one in source.read()} == {Status.GAP}
             time.sleep(0.05)
         assert service.gets == asked
@@ -143,10 +143,10 @@ def test_a_service_that_asks_for_quiet_gets_it(service: RedfishServer) -> None:
 @pytest.mark.parametrize("how", ["slow_s", "dribble_s"])
 def test_a_slow_answer_is_a_gap_within_the_limit(service: RedfishServer, how: str) -> None:
     with opened(f"{service.target}&timeout=0.3") as source:
-        setattr(service, how, 0.5 if how == "slow_s" else 0.02)
+        setattr(service, how, 4.0 if how == "slow_s" else 0.1)
         begin = time.monotonic()
         readings = source.read()
-        assert time.monotonic() - begin < 2 * 0.3 + 0.5
+        assert time.monotonic() - begin < 2 * 0.3 + 2.5
         assert Status.GAP in {one.status for one in readings}
         setattr(service, how, 0.0)
         until(source, "redfish/1/power", Status.OK)

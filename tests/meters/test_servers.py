@@ -81,7 +81,7 @@ def test_all_agree_at_once_and_are_gone_afterwards(tmp_path: Path, shared: Share
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, kind == socket.SOCK_STREAM)
             sock.bind(("127.0.0.1", port))
     # pyghmi keeps one thread for the whole process.
-    until(lambda: threading.active_count() <= threads + 1, 5.0, "the servers' threads end", every_s=0.02)
+    until(lambda: threading.active_count() <= threads + 1, what="the servers' threads end", every_s=0.02)
 
 
 def test_views_of_one_load_are_known_as_such(tmp_path: Path, shared: Shared) -> None:

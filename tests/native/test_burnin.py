@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,7 +25,7 @@ from shakedown.programs import events
 from support import natives
 from support.waiting import until
 
-LIMIT_S = 60
+LIMIT_S = 300
 CPUS = sorted(os.sched_getaffinity(0))
 
 
@@ -75,7 +74,7 @@ def nothing_left() -> Iterator[None]:
     """No worker outlives its burn-in."""
     before = set(_children())
     yield
-    until(lambda: not set(_children()) - before, 5.0, "all workers end", every_s=0.05)
+    until(lambda: not set(_children()) - before, what="all workers end", every_s=0.05)
 
 
 def _children() -> list[int]:
@@ -230,7 +229,7 @@ def test_stop_at_the_first_symptom(tmp_path: Path) -> None:
 
 
 def test_a_worker_that_cannot_begin_says_why(tmp_path: Path) -> None:
-    planned = plan(seconds=1.0)
+    planned = plan(seconds=30.0)
     found = burn(tmp_path / "b", msgspec.structs.replace(planned, memory_bytes=1 << 50))
     assert (found.judgement, found.exit_code) == ("not tested", 3)
     turns = [entry for entry in journal.entries(tmp_path / "b") if isinstance(entry, Turn)]
@@ -253,18 +252,20 @@ def test_a_journal_that_cannot_be_kept_ends_it_and_leaves_no_worker(
 @pytest.mark.timing
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_gives_the_verdict_so_far_and_it_can_go_on(tmp_path: Path, number: int) -> None:
-    timer = threading.Timer(2.0, os.kill, (os.getpid(), number))
-    planned = plan(seconds=4.0)
-    timer.start()
-    try:
-        with nothing_left():
-            found = burn(tmp_path / "b", planned)
-    finally:
-        timer.cancel()
+    sent: list[int] = []
+
+    def end(session: Session) -> None:
+        if not sent and all(worker.done.products > 0 for worker in session.workers.values()):
+            sent.append(number)
+            os.kill(os.getpid(), number)
+
+    planned = plan(seconds=6.0)
+    with nothing_left():
+        found = burn(tmp_path / "b", planned, watched=end)
     assert (found.why, found.judgement, found.exit_code) == ("signal", "unfinished", 3)
     assert all(device.done.products > 0 for device in found.devices)
     again = options.carry_out(tmp_path / "b", planned, Machine(), lambda text: None)
-    assert (again.sessions, again.judgement) == (2, "passed") and again.burnt_s >= 0.98 * 4
+    assert (again.sessions, again.judgement) == (2, "passed") and again.burnt_s >= 0.98 * 6
     assert all(a.done.products > b.done.products for a, b in zip(again.devices, found.devices, strict=True))
     with pytest.raises(BadInput, match="nothing is left"):
         options.carry_out(tmp_path / "b", planned, Machine(), lambda text: None)
@@ -272,7 +273,7 @@ def test_a_signal_gives_the_verdict_so_far_and_it_can_go_on(tmp_path: Path, numb
 
 def test_workers_end_with_whoever_watches_them_and_the_journal_has_the_verdict_so_far(tmp_path: Path) -> None:
     natives.path("burnin")
-    words = ["--time", "60", "--devices", f"cpu:{CPUS[0]}", "--memory", "0", "--inject", f"cpu:{CPUS[0]}=result@0.2"]
+    words = ["--time", "900", "--devices", f"cpu:{CPUS[0]}", "--memory", "0", "--inject", f"cpu:{CPUS[0]}=result@0.2"]
     process = subprocess.Popen(
         [sys.executable, "-m", "shakedown.operate.burnin", *words],
         cwd=tmp_path,
@@ -293,7 +294,7 @@ def test_workers_end_with_whoever_watches_them_and_the_journal_has_the_verdict_s
     found = options.again(next(tmp_path.glob("burnin-*/journal.jsonl")).parent)
     assert (found.judgement, found.exit_code) == ("failed", 1) and found.drill
     assert workers
-    until(lambda: not any(_runs(pid) for pid in workers), 10.0, "the workers end", every_s=0.05)
+    until(lambda: not any(_runs(pid) for pid in workers), what="the workers end", every_s=0.05)
 
 
 def _runs(pid: int) -> bool:
@@ -342,7 +343,7 @@ def test_a_worker_refuses_what_it_does_not_understand(words: list[str]) -> None:
     assert code == 2 and "burnin: " in err and not out
 
 
-ON_HOST = ["--device", "gpu:0", "--backend", "host", "--order", "64", "--memory", "1MiB", "--seconds", "1"]
+ON_HOST = ["--device", "gpu:0", "--backend", "host", "--order", "64", "--memory", "1MiB", "--seconds", "2"]
 
 
 @pytest.mark.parametrize(

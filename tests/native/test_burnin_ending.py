@@ -26,7 +26,11 @@ SIGNS = """
 say('{"event": "start", "program": "burnin", "schema": 1}')
 say('{"event": "beat", "stage": "product", "products": 5, "flop": 1e9, "product_s": 0.5}')
 """
-HEALTHY = SIGNS + "time.sleep(max(0.0, end - time.time()))\nsys.exit(0)\n"
+HEALTHY = (
+    "signal.signal(signal.SIGTERM, lambda *a: sys.exit(0))\n"
+    + SIGNS
+    + "time.sleep(max(0.0, end - time.time()))\nsys.exit(0)\n"
+)
 DEAF = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
 
 
@@ -52,13 +56,13 @@ def burn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, second: str = "", **changes: object
 ) -> BurninReport:
     monkeypatch.setenv("SHAKEDOWN_NATIVE", str(program(tmp_path / "bin", body, second).parent))
-    monkeypatch.setattr(supervise, "_GRACE_S", 0.3)
-    monkeypatch.setattr(supervise, "_LATE_S", 0.3)
+    monkeypatch.setattr(supervise, "_GRACE_S", 3.0)
+    monkeypatch.setattr(supervise, "_LATE_S", 3.0)
     fields: dict[str, object] = {
         "version": "1",
         "host": "n1",
         "devices": DEVICES,
-        "seconds": 1.0,
+        "seconds": 3.0,
         "stages": (Stage(work="product", seconds=60),),
         "memory_bytes": 1 << 30,
         **changes,
@@ -111,8 +115,8 @@ def test_who_works_and_does_not_end_has_not_failed_and_not_passed(
 
 
 def test_who_begins_late_is_told_and_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    late = "time.sleep(max(0.0, end - 0.4 - time.time()))\n" + HEALTHY
-    found = burn(tmp_path, monkeypatch, HEALTHY, late, seconds=2.0)
+    late = "time.sleep(max(0.0, end - 6.0 - time.time()))\n" + HEALTHY
+    found = burn(tmp_path, monkeypatch, HEALTHY, late, seconds=10.0)
     assert found.judgement == "passed" and found.devices[0].symptoms == {}
     assert found.devices[1].symptoms == {"late": 1}
     assert "less --memory" in next(one.action for one in found.symptoms)
@@ -131,7 +135,7 @@ def measured(tmp_path: Path, body: str, second: str = "") -> tuple[str, str]:
     words = ["--time", "1s", "--devices", "cpu", "--memory", "0"]
     argv = (sys.executable, "-m", "shakedown.operate.burnin", *words)
     begin = time.time_ns()
-    ended = subprocess.run(argv, cwd=tmp_path, env=environment, capture_output=True, timeout=60)
+    ended = subprocess.run(argv, cwd=tmp_path, env=environment, capture_output=True, timeout=300)
     run = Run(id="r", workload="burnin", params={}, label="", estimate_s=1, limit_s=9)
     job = Job(run="r", repeat=1, argv=argv, begin_ns=begin, end_ns=time.time_ns(), exit_code=ended.returncode)
     found = outcome.measurement(run, job, ended.stdout, ended.stderr)

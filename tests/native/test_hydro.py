@@ -15,6 +15,7 @@ import pytest
 from shakedown.hosts import process
 from shakedown.programs.events import Events
 from support.natives import end, run_ranks, start
+from support.waiting import until
 
 WORDS = ("--n", "61", "--samples", "2", "--steps", "5", "--allow-oversubscribe")
 
@@ -172,11 +173,7 @@ def test_folders_go_when_the_ranks_are_killed(tmp_path: Path) -> None:
                 os.kill(pid, signal.SIGKILL)
     finally:
         end(started)
-    for _ in range(3000):  # until they are done, and not for ever where they are not
-        if not list(tmp_path.iterdir()):
-            return
-        time.sleep(0.01)
-    raise AssertionError(f"left: {list(tmp_path.rglob('*'))}")
+    until(lambda: not list(tmp_path.iterdir()), what="their folders go", every_s=0.01)
 
 
 def test_checkpoints_of_another_gas_are_refused_and_stay(tmp_path: Path) -> None:

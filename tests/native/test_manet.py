@@ -15,7 +15,7 @@ pytestmark = pytest.mark.needs("root")
 
 def ran(*words: str) -> tuple[subprocess.CompletedProcess[str], list[dict[str, Any]]]:
     argv = [programs.path("manet"), *words]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
     events = [msgspec.json.decode(line) for line in done.stdout.splitlines()]
     return done, [one for one in events if one["event"] == "case"]
 

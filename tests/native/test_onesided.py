@@ -90,7 +90,7 @@ def test_an_mpi_without_windows_is_said_once_and_a_kind_that_is_missing_is_left_
 
 
 def test_a_target_that_is_silent_is_named() -> None:
-    code, found, err = _run("--operations", "put", "--silent-s", "1", "--inject", "hang")
+    code, found, err = _run("--operations", "put", "--silent-s", "6", "--inject", "hang")
     assert code == 1
     (dead,) = found.cases
     assert dead.residual is not None and dead.residual.value is None and dead.seconds == ()

@@ -46,7 +46,7 @@ def test_no_round_begins_after_the_time_is_over() -> None:
 
 
 def test_a_pair_that_does_not_answer_is_named_and_ends_the_job() -> None:
-    words = ("--kernels", "latency", "--sizes", "8", "--budget-s", "0.1", "--silent-s", "0.5", "--inject", "hang")
+    words = ("--kernels", "latency", "--sizes", "8", "--budget-s", "0.1", "--silent-s", "6", "--inject", "hang")
     code, found, err = _run(3, *ALL, *words)
     assert code == 1
     (dead,) = (case for case in found.cases if case.residual is not None and not case.residual.passed)

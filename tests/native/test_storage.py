@@ -153,20 +153,22 @@ def test_small_files_step_by_step_in_own_folders_and_in_one(tmp_path: Path, rank
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.timing
-def test_every_step_is_timed_long_enough(tmp_path: Path) -> None:
-    # So many files that the calls, not what lies between the rounds, take the time that all steps have together.
-    words = ("--kernels", "metadata", "--steps", "create,stat,unlink", "--files", "1000", "--seconds", "0.05")
+def test_every_step_is_timed_long_enough_or_repeated_until_the_time_is_over(tmp_path: Path) -> None:
+    """How often, on a clock that only the steps move, is parts_test.cpp's: here the real one moves in between, too."""
+    words = ("--kernels", "metadata", "--steps", "create,stat,unlink", "--files", "200", "--seconds", "0.2")
     code, found, err = run(tmp_path, *words)
     assert code == 0, err
-    assert all(sum(case.seconds) >= 0.05 for case in found.cases) and len(found.cases) == 3
+    create, stat, unlink = found.cases
+    assert sum(stat.seconds) >= 0.2, "what leaves the files there is repeated as often as it takes"
+    assert len(create.seconds) == len(unlink.seconds), "what was made is removed each time"
+    assert min(sum(create.seconds), sum(unlink.seconds)) >= 0.2 or len(create.seconds) > 1
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_phases_like_those_of_io500_are_right_and_their_score_is_invalid(tmp_path: Path, ranks: int) -> None:
     folder = tmp_path / "shared"
     folder.mkdir()
-    words = ("--kernels", "io500", "--size", str(4 << 20), "--files", "150", "--stonewall", "5")
+    words = ("--kernels", "io500", "--size", str(4 << 20), "--files", "150", "--stonewall", "60")
     ended = natives.by_hand("storage", folder, ranks, *words)
     assert [one[0] for one in ended] == [0] * ranks, [one[2] for one in ended]
     cases = {case.kernel: case for case in ended[0][1].cases}

@@ -12,6 +12,10 @@ from support import mounted
 SMALL = ("--blocks", "65536", "--samples", "1", "--size", "1048576")
 
 
+#: In the shell of ``mounted.run``: until the program has written something.
+WRITES = 'until [ -n "$(find "$0"/shakedown-* -type f -size +0 2>/dev/null | head -n1)" ]; do sleep 0.02; done'
+
+
 def one_error(err: str, *said: str) -> None:
     """Whether standard error is one line with its next step, and says so."""
     assert err.count("storage: ") == 1 and err.count("next:") == 1 and all(word in err for word in said), err
@@ -23,7 +27,7 @@ def test_full_meanwhile(tmp_path: Path, kernels: str) -> None:
     words += ("--steps", "create,unlink")
     fill = 'while :; do cat /dev/zero >>"$0/fill" 2>/dev/null; sleep 0.01; done'
     keep = 'mount -t tmpfs -o size=32m tmpfs "$0"'
-    code, found, err = mounted.run(tmp_path, keep, *words, beside=f"sleep 0.3; {fill}")
+    code, found, err = mounted.run(tmp_path, keep, *words, beside=f"{WRITES}; {fill}")
     assert code == 3 and not found.ended, err
     one_error(err, "No space left on device", "free some space")
 
@@ -52,7 +56,7 @@ def test_an_error_after_which_it_is_read_only(tmp_path: Path) -> None:
         f'truncate -s 64m {image} && mkfs.ext4 -q {image} && mount -o loop,errors=remount-ro {image} "$0"'
         ' && device=$(basename "$(findmnt -no SOURCE "$0")") && test -w "/sys/fs/ext4/$device/trigger_fs_error"'
     )
-    fail = 'sleep 0.3; echo x >"/sys/fs/ext4/$device/trigger_fs_error"'
+    fail = f'{WRITES}; echo x >"/sys/fs/ext4/$device/trigger_fs_error"'
     words = (*SMALL, "--kernels", "write,metadata", "--seconds", "20", "--files", "200", "--sync", "none")
     code, found, err = mounted.run(folder, make, *words, beside=fail)
     assert code == 3 and not found.ended, err
@@ -65,7 +69,9 @@ def test_a_slow_directory_among_several_is_named(tmp_path: Path) -> None:
     folders = [tmp_path / name for name in ("slow", "behind", "fast")]
     for folder in folders:
         folder.mkdir()
-    slow = f'bindfs --write-rate=2M "{folders[1]}" "$0"'
+    # What lies behind both is memory: a disk that others use would be slow as well.
+    memory = " && ".join(f'mount -t tmpfs tmpfs "{folder}"' for folder in folders[1:])
+    slow = f'{memory} && bindfs --write-rate=2M "{folders[1]}" "$0"'
     words = (
         *SMALL,
         "--kernels",

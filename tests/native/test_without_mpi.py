@@ -42,7 +42,7 @@ def built() -> Path:
 def _run(built: Path, program: str, *words: str, **environment: str) -> tuple[int, Events, str]:
     command = [str(built / "native" / program / program), *words]
     done = subprocess.run(
-        command, env={**os.environ, **environment}, capture_output=True, text=True, check=False, timeout=120
+        command, env={**os.environ, **environment}, capture_output=True, text=True, check=False, timeout=300
     )
     return done.returncode, events.parse(done.stdout), done.stderr
 

@@ -133,6 +133,6 @@ def test_what_cannot_be_launched_or_read_is_one_error(
 
 
 def test_a_launch_past_its_limit_is_ended_and_what_was_seen_is_kept(tmp_path: Path) -> None:
-    found = placement(tmp_path, "--limit", "2", "--", *MPIRUN, "-n", "1", *work(3600))
+    found = placement(tmp_path, "--limit", "8", "--", *MPIRUN, "-n", "1", *work(3600))
     assert "ended-badly" in kinds(found)
     assert json.loads((tmp_path / "kept/as-launched/1/launch.json").read_text())["seconds"] is None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from shakedown.errors import BadInput, CannotMeasure, ShakedownError, Unavailabl
 from shakedown.radio.engine import Engine, Standing
 from shakedown.radio.scene import Place, RadioSetting
 from shakedown.radio.terrain import HOLE, Terrain, filled, synthetic
+from support.waiting import until
 
 SPEED_M_PER_S = 299_792_458.0
 EARTH_M = 4 / 3 * 6_371_000
@@ -365,15 +366,16 @@ from shakedown.radio.engine import Engine
 from shakedown.radio.terrain import synthetic
 engine = Engine(synthetic(1, rows=20, columns=20))
 print(engine.pid, flush=True)
-time.sleep(60)
+time.sleep(600)
 """
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())
         parent.kill()
-    for _ in range(500):
-        if not Path(f"/proc/{pid}").exists() or "Z (zombie)" in Path(f"/proc/{pid}/status").read_text():
-            return
-        time.sleep(0.02)
-    os.kill(pid, signal.SIGKILL)
-    raise AssertionError("the program outlived who asked")
+
+    def ended() -> bool:
+        with contextlib.suppress(OSError):
+            return "Z (zombie)" in Path(f"/proc/{pid}/status").read_text()
+        return True
+
+    until(ended, what="it ends with who asked", every_s=0.02)

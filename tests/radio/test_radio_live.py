@@ -59,7 +59,7 @@ class Serving:
 
     def wait(self) -> Served:
         """Until it ends by itself."""
-        self._thread.join(60)
+        self._thread.join(300)
         assert self.served is not None, "it has not ended"
         self.wake.close()
         return self.served
@@ -249,13 +249,13 @@ def test_a_reader_that_stops_is_dropped_and_holds_up_nobody(tmp_path: Path) -> N
     path = f"{tmp_path}/t.sock"
 
     def body() -> None:
-        asked = config([f"trace:{trace}", "json:udp:5003"], [f"json:{path}"], reader_bytes=20_000, patience_s=0.5)
+        asked = config([f"trace:{trace}", "json:udp:5003"], [f"json:{path}"], reader_bytes=20_000, patience_s=4.0)
         serving = Serving(asked)
         stopped, good = (socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) for _ in range(2))
         stopped.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         for one in (stopped, good):
             one.connect(path)
-        good.settimeout(30)
+        good.settimeout(300)
         said: dict[tuple[int, int], float | None] = {}
         updates = []
         with good.makefile("rb") as file:
@@ -304,7 +304,7 @@ def test_as_fast_as_it_goes_every_interval_is_updated(tmp_path: Path) -> None:
         assert error is None and (report.updates, report.skipped) == (100, 0)
         times_s = [batch.time_s for batch in eel.batches((tmp_path / "t.eel").read_text(), "t.eel")]
         assert times_s[0] == 0 and times_s[-1] == pytest.approx(99 * 0.05)
-        assert time.monotonic() - begun_s < 60
+        assert time.monotonic() - begun_s < 300
 
     in_own_network(body)
 
@@ -342,10 +342,10 @@ def test_multicast_over_ipv6() -> None:
         for words in (link, ["ip", "link", "set", "a0", "up"], ["ip", "link", "set", "b0", "up"]):
             if subprocess.run(words, capture_output=True).returncode:
                 pytest.skip("this kernel has no veth")
-        until(lambda: b"fe80" in subprocess.check_output(["ip", "-6", "address", "show", "a0", "-tentative"]), 20)
+        until(lambda: b"fe80" in subprocess.check_output(["ip", "-6", "address", "show", "a0", "-tentative"]))
         made, address = sockets.sender("ff02::7", 5000, "a0")
         with sockets.join("ff02::7", 5000, "b0") as receiver, made:
-            receiver.settimeout(10)
+            receiver.settimeout(300)
             made.sendto(b"hello", address)
             assert receiver.recv(100) == b"hello"
 

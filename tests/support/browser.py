@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-LIMIT_S = 60.0
+LIMIT_S = 300.0
 ARGUMENTS = (
     "--headless",
     "--no-sandbox",

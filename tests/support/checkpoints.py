@@ -27,7 +27,7 @@ checked(library.shakedown_ckpt_protect(handle, b"u", state, 12, 1, *box))
 for step, level in enumerate(map(int, sys.argv[2:])):
     state[0] = step
     checked(library.shakedown_ckpt_checkpoint(handle, level))
-    checked(library.shakedown_ckpt_wait(handle, ctypes.c_double(60)))
+    checked(library.shakedown_ckpt_wait(handle, ctypes.c_double(300)))
 print("saved", flush=True)
 if sys.stdin.readline() != "die\\n":
     checked(library.shakedown_ckpt_close(handle, 0))
@@ -37,7 +37,7 @@ if sys.stdin.readline() != "die\\n":
 def save(levels: Sequence[int], *, local: Path | None = None, shared: Path | None = None, keep: int = 9) -> None:
     """A job that saves 2.4 MB at each of these levels and ends."""
     job = job_of(levels, local=local, shared=shared, keep=keep)
-    out, error = job.communicate("\n", timeout=60)
+    out, error = job.communicate("\n", timeout=300)
     assert job.returncode == 0, out + error
 
 

@@ -14,7 +14,7 @@ from shakedown import __main__ as command
 
 
 def shakedown(
-    *words: str | Path, cwd: Path | None = None, env: dict[str, str] | None = None, limit_s: float = 120
+    *words: str | Path, cwd: Path | None = None, env: dict[str, str] | None = None, limit_s: float = 300
 ) -> subprocess.CompletedProcess[str]:
     """``shakedown WORDS``; its exit code, output and errors."""
     return subprocess.run(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ int main(int count, char** words) {
   gethostname(host, sizeof host);
   MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   printf("rank %d of %d on %s sum %d\n", rank, size, host, sum);
-  if (count > 1 && rank == 0) sleep(2);
+  if (count > 1 && rank == 0) sleep(6);
   struct timespec a, b;
   clock_gettime(CLOCK_MONOTONIC, &a);
   MPI_Finalize();
@@ -51,6 +52,15 @@ def rows(lab: rehearsal_cluster.RehearsalCluster, job: str, fields: str) -> list
 
 def ended(lab: rehearsal_cluster.RehearsalCluster, job: str) -> str:
     return str(until(lambda: [state for (state,) in rows(lab, job, "state") if state not in ("PENDING", "RUNNING")])[0])
+
+
+def saved(lab: rehearsal_cluster.RehearsalCluster, job: str) -> None:
+    """slurmctld saves what it knows some seconds late, and forgets what it had not saved when it is killed: returns once it
+    has saved this job as it is now."""
+    state = lab.directory / "state" / "job_state"
+    since_s = time.time()
+    assert lab.run(["scontrol", "update", f"jobid={job}", "comment=saved"]).ok  # whatever is changed is saved
+    until(lambda: state.stat().st_mtime > since_s, what="slurmctld saves its state")
 
 
 def ranks(text: str) -> list[tuple[int, int, str, int]]:

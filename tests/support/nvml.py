@@ -33,7 +33,7 @@ def build(folder: Path) -> Path:
     subprocess.run(
         [compiler, "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", str(library), str(SOURCE)],
         check=True,
-        timeout=60,
+        timeout=300,
     )
     return library
 

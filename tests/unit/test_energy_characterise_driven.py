@@ -74,7 +74,7 @@ def test_the_recorder_leaves_a_whole_experiment(tmp_path: Path) -> None:
     (place / "experiment.json").write_bytes(msgspec.json.encode(step))
     (one,) = session.read(tmp_path)
     assert one.levels == (0.0, 1.0, 0.0) and len(one.edges_ns) == 4
-    assert len(one.trace) > 30  # at the experiment's rate, not at the target's own
+    assert len(one.trace) > 5  # at the experiment's rate, not at the target's own
     script = tmp_path / "load.sh"
     script.write_text(f'#!/bin/sh\nexec {programs.path("load")} --threads 1 "$@"\n')
     script.chmod(0o755)

@@ -27,5 +27,5 @@ def test_what_a_reader_does_not_foresee_is_found(tmp_path: Path) -> None:
         "readers.readers = lambda: (readers.Reader('wrong', (b'1',), lambda path: int(path.read_bytes())),)\n"
         f"sys.argv = ['fuzz', '--inputs', '40']\nrunpy.run_path({str(FUZZ / '__main__.py')!r}, run_name='__main__')\n"
     )
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 1 and "FOUND wrong, input " in done.stdout and "ValueError" in done.stdout

@@ -24,7 +24,7 @@ def test_children_answer_and_more_tasks_come_of_answers() -> None:
     def more(task: Task, data: bytes) -> list[Task]:
         return [Task("a", "1"), Task("a", "2")] if task == Task("a") else []
 
-    found = children.run([Task("a"), Task("b")], work, 10.0, more)
+    found = children.run([Task("a"), Task("b")], work, 300.0, more)
     assert {task: len(data) for task, data in found.items() if isinstance(data, bytes)} == {
         Task("a"): 50_000,
         Task("b"): 50_000,
@@ -92,7 +92,7 @@ def test_what_was_given_up_and_ends_later_leaves_no_zombie(monkeypatch: pytest.M
     assert isinstance(gone, Gone) and gone.started, "it is still there"
     os.kill(gone.pid, signal.SIGKILL)
     until(lambda: gone.pid in zombies(), what="it has ended, and nobody has waited for it yet", every_s=0.01)
-    assert children.run([Task("well")], work, 5.0) == {Task("well"): b"yes"}
+    assert children.run([Task("well")], work, 300.0) == {Task("well"): b"yes"}
     until(lambda: not children.reap(), what="a child is left", every_s=0.01)
     assert zombies() <= before and not Path(f"/proc/{gone.pid}").exists()
 
@@ -103,7 +103,7 @@ def test_a_child_that_dies_is_told() -> None:
         os.kill(os.getpid(), signal.SIGSEGV)
         return b""
 
-    gone = children.run([Task("a")], work, 5.0)[Task("a")]
+    gone = children.run([Task("a")], work, 300.0)[Task("a")]
     assert isinstance(gone, Gone) and "without an answer" in gone.why and gone.touched == "the driver's library"
 
 
@@ -116,7 +116,7 @@ def test_whatever_a_child_starts_ends_with_it() -> None:
         time.sleep(600)
         return b""
 
-    gone = children.run([Task("a")], work, 0.7)[Task("a")]
+    gone = children.run([Task("a")], work, 6.0)[Task("a")]
     os.close(reader)
     os.close(writer)
     assert isinstance(gone, Gone)
@@ -148,7 +148,7 @@ def torn(descriptor, data):
     write(descriptor, data[:20])
     os._exit(0)
 children.os.write = torn
-print(children.run([children.Task("a")], lambda task, note: b"x" * 100, 5.0)[children.Task("a")].why)
+print(children.run([children.Task("a")], lambda task, note: b"x" * 100, 300.0)[children.Task("a")].why)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
     assert done.stdout == "its child ended without an answer\n"

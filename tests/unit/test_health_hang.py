@@ -32,14 +32,14 @@ if server == 0:
 os.close(descriptor)
 
 def call():
-    words = [sys.executable, "-m", "shakedown.operate.health", "--state", state, "--plan", "none", "--json", "--limit", "1"]
-    return json.loads(subprocess.run(words, capture_output=True, text=True, timeout=60).stdout)
+    words = [sys.executable, "-m", "shakedown.operate.health", "--state", state, "--plan", "none", "--json", "--limit", "6"]
+    return json.loads(subprocess.run(words, capture_output=True, text=True, timeout=300).stdout)
 
 told = [call(), call()]
 os.kill(server, signal.SIGKILL)
 os.waitpid(server, 0)
 libc.umount2(target.encode(), 2)  # MNT_DETACH
-for _ in range(500):  # the stuck child ends once its request is aborted
+for _ in range(15000):  # the stuck child ends once its request is aborted
     if not os.path.exists(f"/proc/{told[0]['stuck'][0]['pid']}"):
         break
     time.sleep(0.02)
@@ -56,7 +56,7 @@ def test_a_mount_that_hangs_is_named_left_and_not_asked_again(tmp_path: Path) ->
     mount.mkdir()
     state.mkdir(mode=0o755)
     words = ["unshare", "--mount", "--propagation", "private", sys.executable, "-c", BESIDE, str(mount), str(state)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=150, check=True)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=True)
     printed: dict[str, Any] = json.loads(done.stdout)
     if "why" in printed:
         pytest.skip(f"no FUSE file system can be mounted here: {printed['why']}")

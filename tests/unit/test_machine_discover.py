@@ -148,21 +148,21 @@ class Broken:
 
     def read(self, path: str) -> str | None:
         if self._hang and path.startswith(self._hang):
-            self.released.wait(30)
+            self.released.wait(300)
             return None
         return self._garbage.get(path, self._door.read(path))
 
     def list(self, path: str) -> Sequence[str]:
         if self._hang and path.startswith(self._hang):
-            self.released.wait(30)
+            self.released.wait(300)
         return self._door.list(path)
 
 
 def test_a_probe_that_hangs_costs_its_own_facts_and_no_others(tmp_path: Path) -> None:
     door = Broken(trees.door(tmp_path, trees.cluster_node()), hang="/sys/class/net")
-    host = discover(door, limit_s=1.0)  # type: ignore[arg-type]
+    host = discover(door, limit_s=8.0)  # type: ignore[arg-type]
     door.released.set()
-    assert host.networks == () and "no answer within 1 s" in next(
+    assert host.networks == () and "no answer within 8 s" in next(
         gap.why for gap in host.absent if gap.what == "network"
     )
     assert len(host.cpu.cores) == 24 and host.memory.total_bytes and host.settings and host.peaks
@@ -170,7 +170,7 @@ def test_a_probe_that_hangs_costs_its_own_facts_and_no_others(tmp_path: Path) ->
 
 def test_settings_that_hang_are_missing_and_the_rest_is_there(tmp_path: Path) -> None:
     door = Broken(trees.door(tmp_path, trees.cluster_node()), hang="/sys/class/powercap")
-    host = discover(door, limit_s=1.0)  # type: ignore[arg-type]
+    host = discover(door, limit_s=8.0)  # type: ignore[arg-type]
     door.released.set()
     assert host.settings == () and "settings" in {gap.what for gap in host.absent} and host.peaks
 

@@ -207,7 +207,7 @@ def test_resume_does_what_was_cut_short_and_ends_what_still_runs(tmp_path: Path)
     opened.begin(job)
     records = carry_out(opened, made)
     assert records["ok"].state == "ok"
-    assert child.wait(5) in (-signal.SIGTERM, -signal.SIGKILL)
+    assert child.wait(300) in (-signal.SIGTERM, -signal.SIGKILL)
 
 
 def test_two_harnesses_do_not_share_a_run_directory(tmp_path: Path) -> None:

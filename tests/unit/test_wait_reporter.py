@@ -64,7 +64,7 @@ def test_silence_is_broken_by_words_and_an_answer_ends_it(monkeypatch: pytest.Mo
         spoken.set()
 
     with WaitReporter("job 7", "Slurm", ("squeue --jobs=7",), say) as patience:
-        assert spoken.wait(20), "it spoke though the engine's command had not come back yet"
+        assert spoken.wait(300), "it spoke though the engine's command had not come back yet"
         monkeypatch.setattr(_patience, "SAY_S", (3000.0,))
         patience.hear("")
         patience.hear(job_monitor.QUEUE_SILENT)

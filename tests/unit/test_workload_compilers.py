@@ -104,7 +104,7 @@ def demonstrate(
         capture_output=True,
         cwd=folder,
         env={**os.environ, "PATH": path or os.environ["PATH"], **env},
-        timeout=100,
+        timeout=300,
         check=False,
     )
     return done, events.parse(done.stdout)

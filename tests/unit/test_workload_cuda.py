@@ -29,7 +29,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("needs a C compiler: sudo apt-get install gcc")
     target = tmp_path_factory.mktemp("cuda") / "libcuda.so.1"
     words = [compiler, "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror", "-o", str(target), str(SOURCE), "-lm"]
-    subprocess.run(words, check=True, timeout=60)
+    subprocess.run(words, check=True, timeout=300)
     return target
 
 
@@ -42,7 +42,7 @@ def demonstrate(
         capture_output=True,
         cwd=folder,
         env={**os.environ, "FAKE_CUDA": fault},
-        timeout=60,
+        timeout=300,
         check=False,
     )
     return done, events.parse(done.stdout)

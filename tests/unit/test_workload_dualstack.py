@@ -169,6 +169,7 @@ LOCAL = address("127.0.0.1/8", "lo", mtu=65536)
 
 def test_a_server_that_changes_what_it_was_sent_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     token = b"t" * _servers.TOKEN_BYTES
+    monkeypatch.setattr(_servers, "_LIMIT_S", 60.0)
     with _servers.serving(token) as servers:
         _servers.ask_tcp(LOCAL, "127.0.0.1", servers.ports["tcp.ipv4"], token)
         _servers.ask_udp(LOCAL, "127.0.0.1", servers.ports["udp.ipv4"], token, 512)
@@ -177,6 +178,7 @@ def test_a_server_that_changes_what_it_was_sent_is_found_out(monkeypatch: pytest
         monkeypatch.setattr(_servers, "_LIMIT_S", 0.2)
         with pytest.raises(_servers.Wrong, match="no answer"):
             _servers.ask_udp(LOCAL, "127.0.0.1", servers.ports["udp.ipv4"], b"x" * _servers.TOKEN_BYTES, 512)
+        monkeypatch.setattr(_servers, "_LIMIT_S", 60.0)
         frame = _servers._frame
         monkeypatch.setattr(_servers, "_frame", lambda data: frame(data[:-1] + b"!" if len(data) > 65000 else data))
         with pytest.raises(_servers.Wrong, match="not what was sent"):
@@ -208,7 +210,7 @@ def case(out: bytes) -> dict[str, int]:
 def test_processes_meet_ask_one_another_and_only_the_first_speaks(tmp_path: Path) -> None:
     words = ("--hosts", "2", "--interface", "lo", "--names", "none", "--wait", "60")
     started = [start(tmp_path, *words, rank=rank) for rank in range(2)]
-    (out, err), (quiet, _) = [one.communicate(timeout=90) for one in started]
+    (out, err), (quiet, _) = [one.communicate(timeout=300) for one in started]
     assert not quiet and b'"event":"end"' in out, err
     assert all(one["failed"] == 0 for name, one in _counts(out).items() if "ipv4" in name), err
     assert [one.returncode for one in started][1] == 0
@@ -225,7 +227,7 @@ def _counts(out: bytes) -> dict[str, dict[str, int]]:
 
 def test_a_process_that_does_not_come_is_told(tmp_path: Path) -> None:
     process = start(tmp_path, "--hosts", "2", "--wait", "0.3", rank=0)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     assert process.returncode == 3 and not out and b"1 of 2 processes did not come" in err and b"next:" in err
     assert list(tmp_path.iterdir()) == []
 
@@ -235,7 +237,7 @@ def test_a_host_without_ipv6_fails_by_name(tmp_path: Path) -> None:
     script = 'ip link set lo up && ip -6 addr flush dev lo && exec "$0" "$@"'
     own = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     argv = [sys.executable, "-m", "shakedown.functional_tests.dualstack", "--folder", str(tmp_path), "--names", "none"]
-    done = subprocess.run(["unshare", *own, "--net", "sh", "-c", script, *argv], capture_output=True, timeout=60)
+    done = subprocess.run(["unshare", *own, "--net", "sh", "-c", script, *argv], capture_output=True, timeout=300)
     if b'"event":"start"' not in done.stdout:
         pytest.skip(f"no network namespace can be made here: {done.stderr.decode().strip()}")
     counts = _counts(done.stdout)

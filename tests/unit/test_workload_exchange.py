@@ -175,7 +175,7 @@ def demonstrate(folder: Path, *words: str, **env: str) -> tuple[subprocess.Compl
         capture_output=True,
         cwd=folder,
         env={**os.environ, **env},
-        timeout=60,
+        timeout=300,
         check=False,
     )
     return done, events.parse(done.stdout)
@@ -244,7 +244,7 @@ def test_a_run_that_is_ended_leaves_nothing(ends: tuple[Path, Path]) -> None:
     try:
         until(lambda: list(there.glob(".shakedown-exchange-*/large")), every_s=0.02)
         child.send_signal(signal.SIGTERM)
-        child.communicate(timeout=30)
+        child.communicate(timeout=300)
     finally:
         child.kill()
     assert not list(here.iterdir()) and not list(there.iterdir())

@@ -51,7 +51,7 @@ __all__ = [
     "start",
 ]
 
-_END_S = 5.0  # for a sampler to end, after which it is killed
+_END_S = 30.0  # for a sampler to end, after which it is killed
 
 
 class Opened(Record, frozen=True, kw_only=True):

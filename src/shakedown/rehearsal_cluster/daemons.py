@@ -131,10 +131,12 @@ def launch(
                 start_new_session=True,
                 env={**os.environ, "PATH": namespaces.search_path()},
                 umask=0o022,  # whatever the caller's: ordinary users read what daemons make for them
-                timeout=60,
+                timeout=300,
             )
         except subprocess.TimeoutExpired:
-            raise CannotMeasure(f"{argv[0]} could not be started on {host} within 60 s", where=str(directory)) from None
+            raise CannotMeasure(
+                f"{argv[0]} could not be started on {host} within 300 s", where=str(directory)
+            ) from None
     if done.returncode:
         raise CannotMeasure(
             f"{argv[0]} could not be started on {host}: {last_lines(directory, log)}",
@@ -153,7 +155,7 @@ def install_database(directory: Path, description: Description) -> None:
         f"--auth-root-authentication-method={method}",
         "--skip-test-db",
     )
-    _must(directory, description, argv, "the accounting database cannot be made", limit_s=120)
+    _must(directory, description, argv, "the accounting database cannot be made", limit_s=300)
 
 
 def open_database(directory: Path, description: Description) -> None:
@@ -165,7 +167,7 @@ def open_database(directory: Path, description: Description) -> None:
         description,
         client,
         "the accounting database cannot be opened",
-        limit_s=60,
+        limit_s=300,
         given=slurm.grants(password),
     )
 
@@ -206,7 +208,7 @@ def associate(directory: Path, description: Description, account: str) -> None:
     if wanted <= _associations(directory, description):
         return
     text = slurm.associations(files.users(description), account)
-    _, said = _fed(directory, description, ("sacctmgr", "-i"), text, 120)  # it complains of what it knows already
+    _, said = _fed(directory, description, ("sacctmgr", "-i"), text, 300)  # it complains of what it knows already
     if not wanted <= _associations(directory, description):
         raise CannotMeasure(
             f"the accounting refuses: {said.strip()[-300:]}", where=str(directory / "log" / "slurmdbd.log")
@@ -215,7 +217,7 @@ def associate(directory: Path, description: Description, account: str) -> None:
 
 def _associations(directory: Path, description: Description) -> set[tuple[str, str]]:
     argv = ("sacctmgr", "-n", "-P", "show", "association", "format=account,user")
-    code, said = _fed(directory, description, argv, "", 60)
+    code, said = _fed(directory, description, argv, "", 300)
     return {(one, name) for one, _, name in (line.partition("|") for line in said.splitlines()) if not code}
 
 

@@ -11,7 +11,7 @@ from .settings import CONTROLLER, Description, node_names
 
 #: Where Debian puts what other installations keep below SGE_ROOT.
 _TOOLS, _ROOT, _SHARE = Path("/usr/lib/gridengine"), Path("/var/lib/gridengine"), Path("/usr/share/gridengine")
-_LIMIT_S = 60.0
+_LIMIT_S = 300.0
 
 
 def start(directory: Path, description: Description) -> None:
@@ -129,7 +129,7 @@ def _wait(directory: Path, description: Description, nodes: tuple[str, ...]) -> 
 
 def _ask(directory: Path, description: Description, *argv: str) -> Result:
     words = entering.words(directory, description, argv, folder=str(directory))
-    return LocalHost().run(words, limit_s=30, env={"PATH": namespaces.search_path()})
+    return LocalHost().run(words, limit_s=300, env={"PATH": namespaces.search_path()})
 
 
 def _must(directory: Path, description: Description, argv: tuple[str, ...]) -> str:

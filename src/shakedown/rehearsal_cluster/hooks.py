@@ -43,7 +43,7 @@ def mark(directory: str) -> str:
 def run(path: str) -> "tuple[int, str]":
     try:
         done = subprocess.run(
-            [path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30
+            [path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return 1, str(error)
@@ -53,7 +53,7 @@ def run(path: str) -> "tuple[int, str]":
 
 def node_now() -> "tuple[str, str]":
     node = os.environ.get("SLURMD_NODENAME", "")
-    done = subprocess.run(["sinfo", "-h", "-n", node, "-o", "%T|%E"], stdout=subprocess.PIPE, text=True, timeout=20)
+    done = subprocess.run(["sinfo", "-h", "-n", node, "-o", "%T|%E"], stdout=subprocess.PIPE, text=True, timeout=120)
     state, _, reason = (done.stdout.splitlines() or [""])[0].partition("|")
     return state.strip(), reason.strip()
 
@@ -64,7 +64,7 @@ def drain(directory: str, reason: str) -> None:
         return  # someone else's drain is not ours to rename
     node = os.environ.get("SLURMD_NODENAME", "")
     subprocess.run(
-        ["scontrol", "update", "NodeName=" + node, "State=DRAIN", "Reason=" + OWN + " " + reason], timeout=20
+        ["scontrol", "update", "NodeName=" + node, "State=DRAIN", "Reason=" + OWN + " " + reason], timeout=120
     )
     with open(mark(directory), "w"):
         pass
@@ -74,7 +74,7 @@ def resume(directory: str) -> None:
     state, held = node_now()
     if state.startswith("drain") and held.startswith(OWN):
         node = os.environ.get("SLURMD_NODENAME", "")
-        subprocess.run(["scontrol", "update", "NodeName=" + node, "State=RESUME"], timeout=20)
+        subprocess.run(["scontrol", "update", "NodeName=" + node, "State=RESUME"], timeout=120)
     os.unlink(mark(directory))
 
 

@@ -28,7 +28,7 @@ def start_controller(directory: Path, description: Description) -> tuple[int, in
             cwd=directory,
             umask=0o022,
         )
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while child.poll() is None and time.monotonic() < deadline:
         pid = namespaces.process_1(directory, CONTROLLER)
         start = process.start_ticks(pid) if pid else None
@@ -57,7 +57,7 @@ def start_node(directory: Path, description: Description, node: str) -> None:
         env={},
         log=f"{node}.console",
     )
-    if not daemons.until(mark.exists, 30, 0.01):
+    if not daemons.until(mark.exists, 120, 0.01):
         raise CannotMeasure(
             f"{node} does not start: {daemons.last_lines(directory, f'{node}.console')}", where=str(directory)
         )
@@ -67,7 +67,7 @@ def start_node(directory: Path, description: Description, node: str) -> None:
 def kill_node(directory: Path, description: Description, node: str) -> None:
     """A power failure: everything on the node ends at once, and its link with it."""
     pid = entering.host_pid(directory, description, node)
-    if pid and not daemons.end(pid, 10, signal.SIGKILL):
+    if pid and not daemons.end(pid, 60, signal.SIGKILL):
         raise CannotMeasure(f"{node} does not end: a process of it hangs in the kernel", where=str(directory))
 
 
@@ -77,8 +77,8 @@ def kill_all(directory: Path, description: Description | None) -> list[int]:
     if description and description.init_pid and process.alive(description.init_pid, description.init_start):
         held.append(description.init_pid)
     for pid in set(held):
-        daemons.end(pid, 10, signal.SIGKILL)
-    deadline = time.monotonic() + 10
+        daemons.end(pid, 60, signal.SIGKILL)
+    deadline = time.monotonic() + 60
     # What its namespaces did not hold: all of layout plain, and what a start that was cut short has left.
     while (rest := namespaces.marked(directory)) and time.monotonic() < deadline:
         for pid in rest:

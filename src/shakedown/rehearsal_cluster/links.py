@@ -24,12 +24,12 @@ def batch(description: Description, pid: int, lines: Sequence[str]) -> None:
             input="\n".join(lines) + "\n",
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
             start_new_session=True,
             env={**os.environ, "PATH": namespaces.search_path()},
         )
     except subprocess.TimeoutExpired:
-        raise CannotMeasure("ip gave no answer within 60 s") from None
+        raise CannotMeasure("ip gave no answer within 300 s") from None
     if done.returncode:
         raise CannotMeasure(
             f"the network cannot be made: {done.stderr.strip()}", hint="ip -batch - with: " + "; ".join(lines)
@@ -40,6 +40,7 @@ def run(description: Description, pid: int, *words: str) -> Result:
     """Run one network command in the network namespace of a process."""
     return LocalHost().run(
         (*namespaces.enter(description.layout, pid, only=("net",), administer=True), *words),
+        limit_s=300,
         env={"PATH": namespaces.search_path()},
     )
 

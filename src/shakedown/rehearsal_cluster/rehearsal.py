@@ -137,7 +137,7 @@ class RehearsalCluster:
         user: str | None = None,
         env: Mapping[str, str] | None = None,
         cwd: Path | str | None = None,
-        limit_s: float = 60.0,
+        limit_s: float = 300.0,
     ) -> Result:
         """Run a command in the cluster and keep what it prints. Raises only for a node or user that there is not."""
         words = self.argv(argv, node=node, user=user, env=env, cwd=cwd)
@@ -161,7 +161,7 @@ class RehearsalCluster:
         else:
             stopping.kill_plain_node(self.directory, node)
 
-    def start(self, node: str, *, limit_s: float = 90.0) -> None:
+    def start(self, node: str, *, limit_s: float = 300.0) -> None:
         """Switch a node on again and wait until the engines hear it."""
         self._check_node(node)
         with self._change():
@@ -228,7 +228,7 @@ class RehearsalCluster:
             starting.start_daemon(self.directory, self._description, name)
         elif not pid:
             raise BadInput(f"{name} does not run", hint=f"shakedown cluster daemon start {name}")
-        elif not daemons.end(pid, 30, signal.SIGTERM if action == "stop" else signal.SIGKILL):
+        elif not daemons.end(pid, 120, signal.SIGTERM if action == "stop" else signal.SIGKILL):
             raise CannotMeasure(f"{name} (process {pid}) does not end", hint=f"shakedown cluster daemon kill {name}")
 
     # --------------------------------------------------------------------------------------------------- the whole
@@ -270,7 +270,7 @@ class RehearsalCluster:
         here = entering.host_pid(self.directory, self._description, CONTROLLER)
         return "tap, which is gone" if method == "tap" and not links.carrier(self._description, here, node) else method
 
-    def restore(self, limit_s: float = 90.0) -> None:
+    def restore(self, limit_s: float = 300.0) -> None:
         """Make everything as it was when the cluster came up: jobs cancelled, daemons and nodes started, links repaired,
         nodes resumed. What is well already is left alone."""
         running = daemons.running(self.directory, self._description)
@@ -317,7 +317,7 @@ class LabDoor(LocalHost):
     def __init__(self, lab: RehearsalCluster, node: str | None, user: str | None) -> None:
         self._lab, self._node, self._user = lab, node, user
 
-    def run(self, argv: Sequence[str], *, limit_s: float = 10.0, env: Mapping[str, str] | None = None) -> Result:
+    def run(self, argv: Sequence[str], *, limit_s: float = 60.0, env: Mapping[str, str] | None = None) -> Result:
         return self._lab.run(argv, self._node, user=self._user, env={"LC_ALL": "C", **(env or {})}, limit_s=limit_s)
 
     def env(self, name: str) -> str | None:

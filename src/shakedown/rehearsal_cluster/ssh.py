@@ -47,7 +47,7 @@ def _key(path: Path) -> None:
     if path.exists():
         return
     words = ("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", path.name, "-f", str(path))
-    made = LocalHost().run(words, limit_s=30, env={"PATH": namespaces.search_path()})
+    made = LocalHost().run(words, limit_s=120, env={"PATH": namespaces.search_path()})
     if not made.ok:
         raise CannotMeasure(f"no key can be made: {made.err.strip()[-200:]}", where=str(path))
 

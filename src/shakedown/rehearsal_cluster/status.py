@@ -14,7 +14,7 @@ from . import daemons, entering, namespaces, slurm
 from .settings import CONTROLLER, Description
 
 #: How long a daemon may take to answer. Wide: on a starved machine MariaDB alone took 20 s.
-LIMIT_S = 120.0
+LIMIT_S = 300.0
 
 
 def is_up(directory: Path, description: Description) -> bool:

@@ -52,7 +52,7 @@ def _shut_down(directory: Path, description: Description) -> None:
         pids = [pid for name, pid in running.items() if name.partition("@")[0] in kinds]
         for pid in pids:
             _ask(pid)
-        daemons.until(lambda pids=pids: not any(map(namespaces.alive, pids)), 10, 0.02)  # type: ignore[misc]
+        daemons.until(lambda pids=pids: not any(map(namespaces.alive, pids)), 60, 0.02)  # type: ignore[misc]
 
 
 def _ask(pid: int) -> None:
@@ -68,7 +68,7 @@ def kill_plain_node(directory: Path, node: str) -> None:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             continue
-    daemons.until(lambda: not any(map(namespaces.alive, doomed)), 10, 0.02)
+    daemons.until(lambda: not any(map(namespaces.alive, doomed)), 60, 0.02)
 
 
 def _of_node(directory: Path, pid: int, node: str) -> bool:
@@ -91,7 +91,7 @@ def clear_engines(directory: Path, description: Description, limit_s: float) -> 
 
 def _clear_slurm(directory: Path, description: Description, limit_s: float) -> None:
     def ask(*argv: str) -> str:
-        return status.in_cluster(directory, description, argv, 20).out
+        return status.in_cluster(directory, description, argv, 120).out
 
     deadline = time.monotonic() + limit_s
     while (left := ask("squeue", "-h", "-o", "%A").split()) and time.monotonic() < deadline:
@@ -114,7 +114,7 @@ def _clear_slurm(directory: Path, description: Description, limit_s: float) -> N
 
 def _clear_gridengine(directory: Path, description: Description, limit_s: float) -> None:
     def ask(*argv: str) -> str:
-        return status.in_cluster(directory, description, argv, 20).out
+        return status.in_cluster(directory, description, argv, 120).out
 
     def empty() -> bool:
         return not ask("qstat", "-u", "*").strip()
