@@ -84,6 +84,17 @@ from .scaling import (
     Speedup,
     TimeAt,
 )
+from .trend import (
+    FactChange,
+    Sense,
+    Trend,
+    TrendCause,
+    TrendChange,
+    TrendEvent,
+    TrendLevel,
+    TrendPoint,
+    TrendSeries,
+)
 
 __all__ = [
     "IMPORTED",
@@ -100,6 +111,7 @@ __all__ = [
     "Cpu",
     "Curve",
     "Disturbance",
+    "FactChange",
     "Finding",
     "Fraction",
     "Gpu",
@@ -140,6 +152,7 @@ __all__ = [
     "ScalingLaw",
     "ScalingPoint",
     "ScalingSeries",
+    "Sense",
     "Setting",
     "Software",
     "Speedup",
@@ -147,6 +160,13 @@ __all__ = [
     "SteadyWindow",
     "Term",
     "TimeAt",
+    "Trend",
+    "TrendCause",
+    "TrendChange",
+    "TrendEvent",
+    "TrendLevel",
+    "TrendPoint",
+    "TrendSeries",
     "Value",
     "Verdict",
 ]
