@@ -7,9 +7,9 @@ A history has 50 to 365 runs a year at uneven times (weekends without, some days
 scatter by 0.5 %: normally, with Student's t of 3 degrees of freedom, in two modes, in steps of 0.5 %, or resembling the run
 before (AR(1), 0.5) or those of the same day.
 
-Detection: after 60 to 150 runs the level changes by 1 % up or down, and 8 runs follow. Found: a change is told of which the
-run lies within 5 of the true one; delay: runs until it was told, of those found; held: the true run, and the true size,
-within what is stated. False alarms: nothing changes for so many years; all that was told at any time, over the rate that was
+Detection: after 60 to 150 runs the level changes by 1 % up or down, and 8 runs follow. Found: a change is told of which
+the run lies within 5 of the true one; delay: runs until it was told, of those found; held: the true run, and the true
+size, within what is stated. False alarms: nothing changes for so many years; all that was told at any time, over the rate that was
 chosen. Causes: 30 facts, of which 8 are numbers that differ in each run and 22 are words that change once to three times or go
 to and fro, one of them with the level. Apart: no other fact changes within two runs of it; near: another does one or two runs
 away; together: another changes at the same run."""
@@ -114,7 +114,9 @@ def detection(rng: np.random.Generator, noise: str, histories: int) -> dict[str,
         series, _ = told(one)
         index = {run.name: at for at, run in enumerate(one.runs)}
         for change in series.changes:
-            at = [index[series.points[point].run] for point in (change.first, change.earliest, change.latest, change.told)]
+            at = [
+                index[series.points[point].run] for point in (change.first, change.earliest, change.latest, change.told)
+            ]
             if abs(at[0] - one.change) <= 5:
                 delays.append(max(at[3] - one.change + 1, 0))
                 place.append(at[1] <= one.change <= at[2] or series.by_day)

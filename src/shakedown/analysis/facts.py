@@ -1,5 +1,5 @@
-"""What is known of a run beside its figures, as facts that can be laid beside those of another: the machine, its software and
-settings, how the programs were built, what disturbed it. Pure.
+"""What is known of a run beside its figures, as facts that can be laid beside those of another: the machine, its software
+and settings, how the programs were built, what disturbed it. Pure.
 
 A fact is a word or a number under a name that is the same in each run. Numbers are the weather of a run: no two have the
 same. What is different in each run by its nature (free memory, process ids, times) is none; which boot it was is one.

@@ -27,8 +27,8 @@ class TrendLevel(Record, frozen=True, kw_only=True):
 
 
 class TrendChange(Record, frozen=True, kw_only=True):
-    """One level after another. ``ratio`` is the new one over the old one, within [low, high] with 95 %; the new one begins with
-    the point ``first``, within [earliest, latest] with 95 %, and that was known after the point ``told``."""
+    """One level after another. ``ratio`` is the new one over the old one, within [low, high] with 95 %; the new one begins
+    with the point ``first``, within [earliest, latest] with 95 %, and that was known after the point ``told``."""
 
     first: int
     earliest: int

@@ -98,9 +98,7 @@ def _misfit(values: Floats) -> float:
     return float(left @ left)
 
 
-def _of_fact(
-    fact: str, column: list[Value | None], values: Floats, begin: int, first: int, end: int
-) -> _Model | None:
+def _of_fact(fact: str, column: list[Value | None], values: Floats, begin: int, first: int, end: int) -> _Model | None:
     """None for a fact that did not change, or that changed only in what it has nothing to say of."""
     inside, window = column[begin:end], values[begin:end]
     n = len(window)

@@ -10,7 +10,6 @@ import numpy as np
 
 from ...records import (
     Metric,
-    Notice,
     Sense,
     Trend,
     TrendChange,
@@ -39,12 +38,13 @@ _SAME = 1e-9
 _Z99 = 2.576
 
 
-def judged(found: Histories, rate: float = 1.0) -> Trend:
-    """All that is said of the histories; ``rate``: false alarms a year that each series may have."""
+def judged(found: Histories, rate: float = 1.0, least: float = 0.0) -> Trend:
+    """All that is said of the histories; ``rate``: false alarms a year that each series may have; ``least``: the share below
+    which a change is none."""
     series, where = [], []
     for (key, at), same in _distinct(found.runs):
         metric = found.metrics[key.workload, key.metric]
-        made, groups = _series(key, metric, [found.runs[index] for index in at], rate)
+        made, groups = _series(key, metric, [found.runs[index] for index in at], rate, least)
         series.append(msgspec.structs.replace(made, same_as=same, notices=of_series(made, at[-1], found.runs)))
         where.append([[at[index] for index in group] for group in groups])
     return Trend(
@@ -82,7 +82,9 @@ def _proportional(runs: Sequence[HistoryRun], key: Key, other: Key, at: Sequence
 # ----------------------------------------------------------------------------------------------------------------- series
 
 
-def _series(key: Key, metric: Metric, runs: Sequence[HistoryRun], rate: float) -> tuple[TrendSeries, list[list[int]]]:
+def _series(
+    key: Key, metric: Metric, runs: Sequence[HistoryRun], rate: float, least: float
+) -> tuple[TrendSeries, list[list[int]]]:
     """The series, and of each of its points the places of its runs among ``runs``."""
     values = np.array([run.values[key] for run in runs])
     days = [utc_day(run.at_ns * 1e-9) for run in runs]
@@ -115,7 +117,7 @@ def _series(key: Key, metric: Metric, runs: Sequence[HistoryRun], rate: float) -
     if len(points) < FEWEST or span_s <= 0:
         return blank, groups
     per_year = (len(points) - 1) / span_s * _YEAR_S
-    got = levels.levels(values, min(rate / per_year, MOST_OFTEN))
+    got = levels.levels(values, min(rate / per_year, MOST_OFTEN), least)
     return _told(blank, values, got, per_year), groups
 
 
@@ -156,9 +158,7 @@ def _as_before(old: Floats, new: Floats, correlation: float) -> bool:
     return low <= 0 <= high
 
 
-def _state(
-    better: str, parts: Sequence[Floats], correlation: float
-) -> tuple[str, float | None]:
+def _state(better: str, parts: Sequence[Floats], correlation: float) -> tuple[str, float | None]:
     """How the level now lies to the best before it, or where there is no better one, to the first."""
     if len(parts) == 1:
         return "as good", None
@@ -259,8 +259,8 @@ def _together(
     where: Sequence[list[list[int]]],
     between: tuple[int, int],
 ) -> tuple[list[int], Floats, int, int, int]:
-    """The runs that any of the series has a value of, the mean of these values in deviations of a run (those that rose turned
-    over), and of the runs: where the stretch without other changes begins, the first after the change, and the end."""
+    """The runs that any of the series has a value of, the mean of these values in deviations of a run (those that rose
+    turned over), and of the runs: where the stretch without other changes begins, the first after the change, the end."""
     sums: dict[int, list[float]] = {}
     begin, end = 0, math.inf
     for index, number in members:

@@ -1,4 +1,5 @@
-"""The levels of a series between its changes: where each begins and how surely, how large each step is, what has not lasted."""
+"""The levels of a series between its changes: where each begins and how surely, how large each step is, what has not
+lasted."""
 
 from __future__ import annotations
 
@@ -38,14 +39,15 @@ class Levels(NamedTuple):
     spread: float  # robust standard deviation of a run about its level, relative
 
 
-def levels(values: Floats, hazard: float) -> Levels:
-    """Of a series of positive values, with one alarm in 1/``hazard`` runs where nothing changes."""
+def levels(values: Floats, hazard: float, least: float = 0.0) -> Levels:
+    """Of a series of positive values, with one alarm in 1/``hazard`` runs where nothing changes; a change by less than
+    ``least``, a share, is none."""
     logs = np.log(values)
     found = chart.alarms(logs, hazard)
     kept, passed = _placed(logs, found), []
     while kept:
         steps, r = _steps(logs, kept)
-        weak = [index for index, one in enumerate(steps) if one.low <= 1 <= one.high]
+        weak = [index for index, one in enumerate(steps) if one.low <= 1 <= one.high or abs(one.ratio - 1) < least]
         if not weak:
             return Levels(steps, passed, r, _spread(logs, kept))
         least = min(weak, key=lambda index: abs(math.log(steps[index].ratio)))

@@ -17,19 +17,25 @@ def of_series(one: TrendSeries, last: int, runs: Sequence[HistoryRun]) -> tuple[
     found = []
     if one.by_day:
         found.append(
-            Notice(code="by-day", text="runs of one day resemble each other more than those of others: a point is a day")
+            Notice(
+                code="by-day", text="runs of one day resemble each other more than those of others: a point is a day"
+            )
         )
     if one.rate_held != "held":
         how = "approximately" if one.rate_held == "approximate" else "not"
         found.append(
             Notice(
                 code="correlated",
-                text=f"a run resembles the one before it (correlation {one.correlation:.2f}): the rate of false alarms is {how} "
-                "held, and changes are found later",
+                text=f"a run resembles the one before it (correlation {one.correlation:.2f}): the rate of false alarms is "
+                f"{how} held, and changes are found later",
                 advice="find what lasts from run to run (heat, neighbours), or measure after it has ended",
             )
         )
-    later = [run for run in runs[last + 1 :] if any(key.workload == one.workload and key.host == one.host for key in run.values)]
+    later = [
+        run
+        for run in runs[last + 1 :]
+        if any(key.workload == one.workload and key.host == one.host for key in run.values)
+    ]
     if len(later) >= _ENDED:
         other = sorted({_apart(one, run) for run in later[:_ENDED]} - {""})
         found.append(
@@ -52,7 +58,9 @@ def _apart(one: TrendSeries, run: HistoryRun) -> str:
             params = params_of(key)
             names = [name for name in {**one.params, **params} if params.get(name) != one.params.get(name)]
             if len(names) == 1:
-                return f"{names[0]} {params.get(names[0], 'not told')} instead of {one.params.get(names[0], 'not told')}"
+                return (
+                    f"{names[0]} {params.get(names[0], 'not told')} instead of {one.params.get(names[0], 'not told')}"
+                )
     return ""
 
 
@@ -74,8 +82,8 @@ def of_hosts(runs: Sequence[HistoryRun]) -> tuple[Notice, ...]:
             found.append(
                 Notice(
                     code="renamed",
-                    text=f"{old} ends on {utc_day(runs[ended].at_ns * 1e-9)}, and {began[0]} with the same parts begins after "
-                    "it: if it is the same machine, their histories are one",
+                    text=f"{old} ends on {utc_day(runs[ended].at_ns * 1e-9)}, and {began[0]} with the same parts begins "
+                    "after it: if it is the same machine, their histories are one",
                     advice=f"--renamed {old}={began[0]}",
                 )
             )
