@@ -9,10 +9,10 @@ before (AR(1), 0.5) or those of the same day.
 
 Detection: after 60 to 150 runs the level changes by 1 % up or down, and 8 runs follow. Found: a change is told of which
 the run lies within 5 of the true one; delay: runs until it was told, of those found; held: the true run, and the true
-size, within what is stated. False alarms: nothing changes for so many years; all that was told at any time, over the rate that was
-chosen. Causes: 30 facts, of which 8 are numbers that differ in each run and 22 are words that change once to three times or go
-to and fro, one of them with the level. Apart: no other fact changes within two runs of it; near: another does one or two runs
-away; together: another changes at the same run."""
+size, within what is stated. False alarms: nothing changes for so many years; all that was told at any time, over the rate
+that was chosen, and what is left of it at the end. Causes: 30 facts, of which 8 are numbers that differ in each run and 22
+are words that change once to three times or go to and fro, one of them with the level. Apart: no other fact changes within
+two runs of it; near: another does one or two runs away; together: another changes at the same run."""
 
 from __future__ import annotations
 

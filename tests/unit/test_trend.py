@@ -14,10 +14,11 @@ import pytest
 from shakedown.analysis import facts, trend
 from shakedown.analysis.trend import chart, explain, levels
 from shakedown.document.model import Lines
+from shakedown.hosts.disturbance import DisturbanceWatch
 from shakedown.records import Disturbance, Gpu, Trend
 from shakedown.report import trend as page
 from shakedown.report.formats import html
-from support import trends
+from support import trees, trends
 from support.command import called
 
 from support.bench import BENCH  # isort: skip  # lets the module below be found
@@ -92,6 +93,16 @@ def test_what_comes_back_is_two_changes_or_has_not_lasted() -> None:
     short = np.concatenate([values(60, 4, 0.97), values(80, 0, 1, seed=9)])
     found = levels.levels(short, 1 / 150)
     assert found.passed and not found.steps
+
+
+def test_a_better_level_that_went_again_leaves_the_figure_as_good(tmp_path: Path) -> None:
+    rng = np.random.default_rng(6)
+    for at in range(80):
+        bandwidth = 2e10 * (1 + 0.004 * float(rng.standard_normal())) * (1.03 if 30 <= at < 50 else 1)
+        trends.run(tmp_path / f"r{at:02d}", trends.T0 + at * 3 * trends.DAY_NS, [bandwidth], trends.node())
+    (one,) = trend.judged(trend.read(trend.directories([tmp_path]), NOW_NS)).series
+    assert [change.sense for change in one.changes] == ["better", "worse"] and one.changes[1].returned
+    assert one.state == "as good"
 
 
 def test_more_history_changes_nothing_of_what_was_told() -> None:
@@ -346,3 +357,26 @@ def test_simulated_changes_are_found_and_their_causes_named() -> None:
     assert why["first"] >= 0.8 and why["another_alone_named"] <= 0.1
     together = histories.causes(rng, "together", "normal", 20)
     assert together["not_told_apart_said"] >= 0.8 and together["it_alone_named"] == 0
+
+
+# ---------------------------------------------------------------------------------------------------------------- weather
+
+
+@pytest.mark.parametrize(
+    ("zones", "hottest"),
+    [
+        ({"0": ("acpitz", "27800\n"), "1": ("x86_pkg_temp", "61000\n"), "2": ("x86_pkg_temp", "64500\n")}, 64.5),
+        ({"0": ("acpitz", "27800\n"), "1": ("iwlwifi_1", "50000\n")}, 27.8),
+        ({"0": ("x86_pkg_temp", "broken\n"), "1": ("cpu-thermal", "-40000\n")}, None),
+        ({}, None),
+    ],
+)
+def test_the_temperature_is_that_of_the_hottest_processor(
+    tmp_path: Path, zones: dict[str, tuple[str, str]], hottest: float | None
+) -> None:
+    files: dict[str, str | bytes | trees.Link] = {}
+    for number, (kind, milli) in zones.items():
+        files[f"/sys/class/thermal/thermal_zone{number}/type"] = f"{kind}\n"
+        files[f"/sys/class/thermal/thermal_zone{number}/temp"] = milli
+    door = trees.door(tmp_path, trees.cluster_node() | files)
+    assert DisturbanceWatch.begin(door).end(door, 0.0).temperature_c == hottest

@@ -84,7 +84,7 @@ def _temperature(door: HostAccess) -> float | None:
     for zone in door.list(base):
         kind = (door.read(f"{base}/{zone}/type") or "").strip() if zone.startswith("thermal_zone") else ""
         name = next((one for one in _PROCESSORS if kind.startswith(one)), None)
-        milli = whole_number(door.read(f"{base}/{zone}/temp") or "") if name else None
+        milli = whole_number((door.read(f"{base}/{zone}/temp") or "").strip()) if name else None
         if name and milli is not None and 0 < milli < 150_000:
             found.setdefault(name, []).append(milli / 1000)
     return next((max(found[name]) for name in _PROCESSORS if name in found), None)

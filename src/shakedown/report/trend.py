@@ -90,7 +90,7 @@ def event_title(event: TrendEvent, found: Trend) -> str:
 
 def change_rows(event: TrendEvent, found: Trend) -> _Rows:
     headings = ("figure", "before", "after", "change, 95 %", "known after")
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for series, number in event.changes:
         one = found.series[series]
         change = one.changes[number]
@@ -135,7 +135,7 @@ def _short(text: str) -> str:
 def cause_rows(event: TrendEvent) -> _Rows:
     """The facts that changed, the best first; beside them what is not recorded."""
     headings = ("what changed", "before", "after", "likelihood", "elsewhere")
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for cause in event.causes:
         rows += [
             (one.fact, _short(one.before), _short(one.after), _share(cause), _elsewhere(one)) for one in cause.facts[:8]
@@ -165,7 +165,7 @@ def _elsewhere(one: FactChange) -> str:
 
 def series_rows(series: Sequence[TrendSeries]) -> _Rows:
     headings = ("figure", "runs", "since", "level now", "scatter", "state")
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for one in series:
         last = one.levels[-1] if one.levels else None
         state = _STATES[one.state]

@@ -129,7 +129,8 @@ def _told(blank: TrendSeries, values: Floats, got: levels.Levels, per_year: floa
         fields = {name: getattr(one, name) for name in levels.Step._fields}
         back = index > 0 and _as_before(parts[index - 1], parts[index + 1], got.correlation)
         changes.append(TrendChange(**fields, sense=_sense(blank.better, one.ratio), returned=back))
-    state, against = _state(blank.better, parts, got.correlation)
+    lasted = [part for index, part in enumerate(parts[:-1]) if not changes[index].returned]
+    state, against = _state(blank.better, [*lasted, parts[-1]], got.correlation)
     return msgspec.structs.replace(
         blank,
         levels=tuple(
@@ -159,7 +160,7 @@ def _as_before(old: Floats, new: Floats, correlation: float) -> bool:
 
 
 def _state(better: str, parts: Sequence[Floats], correlation: float) -> tuple[str, float | None]:
-    """How the level now lies to the best before it, or where there is no better one, to the first."""
+    """How the level now, the last, lies to the best before it, or where that is no better, to the first."""
     if len(parts) == 1:
         return "as good", None
     now, earlier = parts[-1], parts[:-1]
