@@ -189,7 +189,7 @@ def causes(rng: np.random.Generator, kind: str, noise: str, histories: int) -> d
         near = [fact.fact for cause in event.causes[: event.close] for fact in cause.facts]
         first += "cause" in top
         alone += event.verdict == "one" and near == ["cause"]
-        not_apart += event.verdict == "not told apart" and "cause" in near
+        not_apart += event.verdict == "not distinguished" and "cause" in near
         wrong += event.verdict == "one" and near != ["cause"]
     return {
         "other_facts": kind,
@@ -197,7 +197,7 @@ def causes(rng: np.random.Generator, kind: str, noise: str, histories: int) -> d
         "changes_told": seen,
         "first": first / max(seen, 1),
         "it_alone_named": alone / max(seen, 1),
-        "not_told_apart_said": not_apart / max(seen, 1),
+        "not_distinguished_said": not_apart / max(seen, 1),
         "another_alone_named": wrong / max(seen, 1),
     }
 

@@ -356,7 +356,7 @@ def test_simulated_changes_are_found_and_their_causes_named() -> None:
     why = histories.causes(rng, "apart", "normal", 20)
     assert why["first"] >= 0.8 and why["another_alone_named"] <= 0.1
     together = histories.causes(rng, "together", "normal", 20)
-    assert together["not_told_apart_said"] >= 0.8 and together["it_alone_named"] == 0
+    assert together["not_distinguished_said"] >= 0.8 and together["it_alone_named"] == 0
 
 
 # ---------------------------------------------------------------------------------------------------------------- weather

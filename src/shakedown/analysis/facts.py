@@ -126,7 +126,7 @@ def _of_software(host: Host) -> Facts:
     """Versions by kind and name; of several of one name all of them."""
     versions: dict[str, list[str]] = {}
     for one in host.software:
-        versions.setdefault(f"{one.kind}: {one.name}", []).append(one.version or "version not told")
+        versions.setdefault(f"{one.kind}: {one.name}", []).append(one.version or "version not known")
     return {name: ", ".join(dict.fromkeys(found)) for name, found in versions.items()}
 
 

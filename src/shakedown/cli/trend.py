@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def command(
     runs: Annotated[
         list[Path] | None,
-        typer.Argument(help="Run directories, or folders of them; ./runs unless told."),
+        typer.Argument(help="Run directories, or folders of them; ./runs by default."),
     ] = None,
     metric: Annotated[
         list[str] | None, typer.Option(help="Only metrics with this in their name; may be repeated.")

@@ -242,7 +242,7 @@ def firmware(door: HostAccess, cpu: Cpu) -> tuple[Setting, ...]:
     del cpu
     words = [(door.read(f"/sys/class/dmi/id/bios_{name}") or "").strip() for name in ("vendor", "version", "date")]
     value = " ".join(filter(None, words))
-    effect = "its settings decide clocks, NUMA nodes, prefetchers and power limits; an update may set them anew"
+    effect = "its settings decide clocks, NUMA nodes, prefetchers and power limits; an update may change them"
     return (setting("firmware", value, "info", effect),) if value else ()
 
 

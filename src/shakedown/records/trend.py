@@ -97,7 +97,7 @@ class TrendEvent(Record, frozen=True, kw_only=True):
     until_run: str
     sense: Sense
     changes: tuple[tuple[int, int], ...]  # series, change of it
-    verdict: Literal["one", "not told apart", "none recorded", "nothing recorded changed"]
+    verdict: Literal["one", "not distinguished", "none recorded", "nothing recorded changed"]
     causes: tuple[TrendCause, ...] = ()
     close: int = 0
     unknown_share: float = 0.0  # of the likelihood, for what is not recorded

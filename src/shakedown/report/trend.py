@@ -31,7 +31,7 @@ _Rows = tuple[tuple[str, ...], list[tuple[str, ...]]]
 def title(one: TrendSeries) -> str:
     """``STREAM triad, 2 threads, 1 GiB (node1)``."""
     words = params_of(one.params)
-    return f"{one.title}{f', {words}' if words else ''} ({one.host or 'host not told'})"
+    return f"{one.title}{f', {words}' if words else ''} ({one.host or 'host not known'})"
 
 
 def day(at_ns: int) -> str:
@@ -85,7 +85,7 @@ def event_title(event: TrendEvent, found: Trend) -> str:
     change = found.series[series].changes[number]
     back = ", which takes back the change before it" if change.returned else ""
     figures = count(len(event.changes), "figure")
-    return f"{event.host or 'host not told'}, {day(event.at_ns)}: {words} ({figures}){back}"
+    return f"{event.host or 'host not known'}, {day(event.at_ns)}: {words} ({figures}){back}"
 
 
 def change_rows(event: TrendEvent, found: Trend) -> _Rows:
@@ -112,13 +112,13 @@ def event_sentences(event: TrendEvent, found: Trend) -> list[str]:
     if event.verdict == "one":
         share = event.causes[0].share
         lines.append(f"What explains it: {_change(near[0])} ({share:.0%} of the likelihood).")
-    elif event.verdict == "not told apart":
+    elif event.verdict == "not distinguished":
         lines.append(
-            f"These changed with it and cannot be told apart by this history: {listed((_change(one) for one in near), 8)}. "
-            "A run with one of them as before would tell."
+            "These changed with it and cannot be distinguished by this history: "
+            f"{listed((_change(one) for one in near), 8)}. A run with one of them as before would distinguish them."
         )
     elif event.verdict == "none recorded":
-        lines.append("No fact that is recorded changed with it: what changed is not among them.")
+        lines.append("No fact that is recorded explains it: what changed is likely not among them.")
     else:
         lines.append("Nothing that is recorded changed about it.")
     return lines
@@ -193,7 +193,7 @@ def remarks(found: Trend) -> list[str]:
             told.setdefault(_noted(notice.text, notice.advice), []).append(one)
         if one.passed:
             runs = listed(one.points[at].run for at in one.passed)
-            told.setdefault(f"what was told as a change after {runs} has not lasted", []).append(one)
+            told.setdefault(f"what was reported as a change after {runs} has not lasted", []).append(one)
     lines += [f"{listed((title(one) for one in which), 2)}: {text}" for text, which in told.items()]
     lines += [f"left out: {one.what}: {one.why}" for one in found.left_out[:MOST_LEFT_OUT]]
     if len(found.left_out) > MOST_LEFT_OUT:

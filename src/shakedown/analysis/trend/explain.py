@@ -26,6 +26,8 @@ from .chart import Floats
 CLIP = 6.0
 #: Of likelihoods of which one is less than so many times the other none is surely the better.
 TOLD_APART = 10.0
+#: A fact is named where it is so many times as likely as something that is not recorded.
+NAMED_FROM = 2.0
 #: Runs on each side by which a change of the same fact at another time is judged, and what it may weigh.
 _NEAR, _MOST = 8, 20.0
 #: Causes that are listed.
@@ -65,7 +67,7 @@ def explain(values: Floats, known: Sequence[Facts], begin: int, first: int, end:
     total = rest + sum(weights.values())
     order = sorted(weights, key=lambda pattern: -weights[pattern])
     top = weights[order[0]] if order else 0.0
-    close = sum(weights[one] * TOLD_APART > top for one in order) if top * TOLD_APART > rest else 0
+    close = sum(weights[one] * TOLD_APART > top for one in order) if top > NAMED_FROM * rest else 0
     causes = tuple(TrendCause(facts=_together(groups[one]), share=weights[one] / total) for one in order)
     return Explained(causes[: max(_LISTED, close)], close, rest / total)
 

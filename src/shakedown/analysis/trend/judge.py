@@ -206,7 +206,8 @@ def _events(
     for host, members in spans.items():
         groups: list[tuple[int, int, list[_Member]]] = []
         for begin, end, member in sorted(members):
-            if groups and begin < groups[-1][1]:  # the stretch in common is what is left
+            own = groups and any(series[member[0]] is series[other[0]] for other in groups[-1][2])
+            if groups and not own and begin < groups[-1][1]:  # the stretch in common is what is left
                 low, high, others = groups[-1]
                 groups[-1] = (max(low, begin), min(high, end), [*others, member])
             else:
@@ -243,7 +244,7 @@ def _event(
         if not alike
         else "one"
         if alike == 1
-        else "not told apart",
+        else "not distinguished",
         causes=got.causes,
         close=got.close,
         unknown_share=got.unknown_share,

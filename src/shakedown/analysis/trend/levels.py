@@ -11,8 +11,8 @@ import numpy as np
 from . import chart
 from .chart import Alarm, Floats
 
-#: The standard normal quantile of two-sided 95 %.
-_Z95 = 1.959964
+#: Standard normal quantiles of two-sided 95 and 98 %.
+_Z95, _Z98 = 1.959964, 2.326348
 #: A change is looked for so many runs about where the chart saw it.
 _ABOUT = 40
 #: Pairs of runs that the size of a step is taken from, at most so many runs a side: the nearest.
@@ -47,7 +47,9 @@ def levels(values: Floats, hazard: float, least: float = 0.0) -> Levels:
     kept, passed = _placed(logs, found), []
     while kept:
         steps, r = _steps(logs, kept)
-        weak = [index for index, one in enumerate(steps) if one.low <= 1 <= one.high or abs(one.ratio - 1) < least]
+        weak = [
+            index for index, one in enumerate(steps) if not _stands(logs, kept, index, r) or abs(one.ratio - 1) < least
+        ]
         if not weak:
             return Levels(steps, passed, r, _spread(logs, kept))
         least = min(weak, key=lambda index: abs(math.log(steps[index].ratio)))
@@ -113,14 +115,23 @@ def _steps(logs: Floats, found: list[Alarm]) -> tuple[list[Step], float]:
     return steps, r
 
 
-def difference(before: Floats, after: Floats, wider: float = 1.0) -> tuple[float, float, float]:
+def _stands(logs: Floats, found: list[Alarm], index: int, correlation: float) -> bool:
+    """Whether the levels on both sides differ, with 98 %: they were chosen for it."""
+    begin, end, _ = _between(logs, [one.first for one in found], index)
+    first = found[index].first
+    _, low, high = difference(logs[begin:first], logs[first:end], chart.inflation(correlation), _Z98)
+    return not low <= 0 <= high
+
+
+def difference(before: Floats, after: Floats, wider: float = 1.0, quantile: float = _Z95) -> tuple[float, float, float]:
     """How far ``after`` lies above ``before``: the median of all differences (Hodges and Lehmann, "Estimates of location
-    based on rank tests", Annals of Mathematical Statistics 34, 1963, 598-611) with its 95 % interval, by the normal
-    approximation of the number of positive differences, whose deviation is ``wider`` times that of independent runs."""
+    based on rank tests", Annals of Mathematical Statistics 34, 1963, 598-611) with its interval, 95 % unless told, by the
+    normal approximation of the number of positive differences, whose deviation is ``wider`` times that of independent
+    runs."""
     before, after = before[-_MOST_A_SIDE:], after[:_MOST_A_SIDE]
     pairs = np.sort((after[:, None] - before[None, :]).ravel())
     m, n = len(before), len(after)
-    half = _Z95 * wider * math.sqrt(m * n * (m + n + 1) / 12)
+    half = quantile * wider * math.sqrt(m * n * (m + n + 1) / 12)
     rank = math.floor(m * n / 2 - half)
     if rank < 0:
         return float(np.median(pairs)), -math.inf, math.inf

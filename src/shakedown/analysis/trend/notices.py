@@ -58,9 +58,7 @@ def _apart(one: TrendSeries, run: HistoryRun) -> str:
             params = params_of(key)
             names = [name for name in {**one.params, **params} if params.get(name) != one.params.get(name)]
             if len(names) == 1:
-                return (
-                    f"{names[0]} {params.get(names[0], 'not told')} instead of {one.params.get(names[0], 'not told')}"
-                )
+                return f"{names[0]} {params.get(names[0], 'none')} instead of {one.params.get(names[0], 'none')}"
     return ""
 
 
