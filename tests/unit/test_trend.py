@@ -299,14 +299,14 @@ def test_other_parameters_are_another_series_and_the_end_of_one_is_told(tmp_path
 
 def test_runs_of_a_day_that_resemble_each_other_count_as_one(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
-    for day in range(20):
+    for day in range(32):
         level = 2e10 * (1 + 0.01 * float(rng.standard_normal()))
-        for hour in range(3):
+        for hour in range(2):
             at_ns = trends.T0 + day * trends.DAY_NS + hour * 10**12
             value = level * (1 + 0.0005 * float(rng.standard_normal()))
             trends.run(tmp_path / f"r{day:02d}-{hour}", at_ns, [value], trends.node())
     (one,) = trend.judged(trend.read(trend.directories([tmp_path]), NOW_NS)).series
-    assert one.by_day and len(one.points) == 20 and one.state == "as good"
+    assert one.by_day and len(one.points) == 32 and one.state == "as good"
     assert one.points_per_year == pytest.approx(365.25, rel=0.01)
 
 

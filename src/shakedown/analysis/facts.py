@@ -136,7 +136,7 @@ def _of_outcomes(outcomes: Iterable[Outcome]) -> Facts:
         build = one.provenance.get("build")
         if isinstance(build, dict):
             words = (f"{name} {value}".strip() for name, value in build.items() if isinstance(value, str) and value)
-            found[f"build of {one.workload}"] = ", ".join(words)
+            found[f"build of {one.workload}"] = " ".join(", ".join(words).split())
         told = one.provenance.get("facts")
         for name, value in told.items() if isinstance(told, dict) else ():
             if isinstance(value, (str, bool)) and not any(word in str(name).lower() for word in _NO_CONDITION):

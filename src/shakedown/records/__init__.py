@@ -86,6 +86,7 @@ from .scaling import (
 )
 from .trend import (
     FactChange,
+    RateHeld,
     Sense,
     Trend,
     TrendCause,
@@ -94,6 +95,7 @@ from .trend import (
     TrendLevel,
     TrendPoint,
     TrendSeries,
+    TrendState,
 )
 
 __all__ = [
@@ -144,6 +146,7 @@ __all__ = [
     "PowerView",
     "PublishedComparison",
     "Quantity",
+    "RateHeld",
     "Record",
     "Residual",
     "Run",
@@ -167,6 +170,7 @@ __all__ = [
     "TrendLevel",
     "TrendPoint",
     "TrendSeries",
+    "TrendState",
     "Value",
     "Verdict",
 ]

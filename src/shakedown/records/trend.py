@@ -8,6 +8,8 @@ from .machine import Absent, Params, Record
 from .run import Notice
 
 Sense = Literal["worse", "better", "other"]
+RateHeld = Literal["held", "approximate", "not held"]
+TrendState = Literal["as good", "worse", "better", "other", "too few runs"]
 
 
 class TrendPoint(Record, frozen=True, kw_only=True):
@@ -60,8 +62,8 @@ class TrendSeries(Record, frozen=True, kw_only=True):
     by_day: bool = False  # runs of one day resemble each other: a point is a day
     points_per_year: float | None = None
     rate: float = 1.0  # false alarms a year that were allowed
-    rate_held: Literal["held", "approximate", "not held"] = "held"
-    state: Literal["as good", "worse", "better", "other", "too few runs"] = "as good"
+    rate_held: RateHeld = "held"
+    state: TrendState = "as good"
     against_best: float | None = None  # the level now over the best before it, where it is worse
     same_as: tuple[str, ...] = ()  # metrics that are the same times, and said once
     notices: tuple[Notice, ...] = ()

@@ -63,8 +63,8 @@ def lead(found: Trend) -> list[str]:
         middle = spreads[len(spreads) // 2] if spreads else 0.0
         if middle:
             lines.append(
-                f"A run scatters by {middle:.2%} (the middle figure): a change of {2 * middle:.2%} is found within about "
-                "8 runs."
+                f"A run scatters by {middle:.2%} (the middle figure): a change of {2 * middle:.2%} is found within 8 runs "
+                "where some 50 lie before it."
             )
     if found.left_out:
         lines.append(f"{count(len(found.left_out), 'thing was', 'things were')} left out; the notes say why.")

@@ -32,6 +32,8 @@ Floats = NDArray[np.float64]
 
 #: Runs that are looked back on: older ones no longer count for where the level lies.
 WINDOW = 256
+#: The limits reach to one false alarm in so many runs.
+LEAST_HAZARD = 1 / 9000
 #: Fewer runs tell nothing.
 FEWEST = 4
 #: Residuals are taken as at most so many robust deviations.

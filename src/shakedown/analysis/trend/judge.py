@@ -10,6 +10,7 @@ import numpy as np
 
 from ...records import (
     Metric,
+    RateHeld,
     Sense,
     Trend,
     TrendChange,
@@ -17,6 +18,7 @@ from ...records import (
     TrendLevel,
     TrendPoint,
     TrendSeries,
+    TrendState,
 )
 from ...times import utc_day
 from .. import facts
@@ -28,6 +30,8 @@ from .gather import Histories, HistoryRun, Key, by_series, params_of
 from .notices import of_hosts, of_series
 
 _YEAR_S = 365.25 * 86_400
+#: Runs of less than a month do not go on like that for a year.
+_LEAST_SPAN_S = 30 * 86_400
 #: With fewer points nothing is said of a series.
 FEWEST = 8
 #: More than one false alarm in so many points is not allowed, however few there are in a year: each hides the next change.
@@ -116,7 +120,7 @@ def _series(
     span_s = (points[-1].at_ns - points[0].at_ns) * 1e-9
     if len(points) < FEWEST or span_s <= 0:
         return blank, groups
-    per_year = (len(points) - 1) / span_s * _YEAR_S
+    per_year = (len(points) - 1) / max(span_s, _LEAST_SPAN_S) * _YEAR_S
     got = levels.levels(values, min(rate / per_year, MOST_OFTEN), least)
     return _told(blank, values, got, per_year), groups
 
@@ -142,10 +146,16 @@ def _told(blank: TrendSeries, values: Floats, got: levels.Levels, per_year: floa
         spread=got.spread,
         correlation=got.correlation,
         points_per_year=per_year,
-        rate_held="held" if not got.correlation else "approximate" if got.correlation < chart.WANDERING else "not held",
+        rate_held=_held(got.correlation, blank.rate / per_year),
         state=state,
         against_best=against,
     )
+
+
+def _held(correlation: float, hazard: float) -> RateHeld:
+    if correlation >= chart.WANDERING or hazard < chart.LEAST_HAZARD:
+        return "not held"
+    return "approximate" if correlation else "held"
 
 
 def _sense(better: str, ratio: float) -> Sense:
@@ -159,7 +169,7 @@ def _as_before(old: Floats, new: Floats, correlation: float) -> bool:
     return low <= 0 <= high
 
 
-def _state(better: str, parts: Sequence[Floats], correlation: float) -> tuple[str, float | None]:
+def _state(better: str, parts: Sequence[Floats], correlation: float) -> tuple[TrendState, float | None]:
     """How the level now, the last, lies to the best before it, or where that is no better, to the first."""
     if len(parts) == 1:
         return "as good", None

@@ -21,7 +21,16 @@ def of_series(one: TrendSeries, last: int, runs: Sequence[HistoryRun]) -> tuple[
                 code="by-day", text="runs of one day resemble each other more than those of others: a point is a day"
             )
         )
-    if one.rate_held != "held":
+    if one.rate_held == "not held" and not one.correlation:
+        found.append(
+            Notice(
+                code="too-often",
+                text=f"{one.points_per_year or 0:,.0f} runs a year are more than the limits reach: the rate of false alarms "
+                "is higher than chosen",
+                advice="follow some of the runs alone, or allow more with --rate",
+            )
+        )
+    elif one.rate_held != "held":
         how = "approximately" if one.rate_held == "approximate" else "not"
         found.append(
             Notice(
