@@ -1,6 +1,6 @@
 """How often what `shakedown trend` says is true, on simulated histories whose truth is known.
 
-    python scripts/bench/trend_histories.py [--histories 200] [--years 2] [--seed 1] [--json]
+    python scripts/bench/trend_histories.py [--histories 200] [--years 2] [--seed 1] [--only PART] [--json]
     python scripts/bench/trend_histories.py --limits 200000     the limits of analysis/trend/limits.toml made again
 
 A history has 50 to 365 runs a year at uneven times (weekends without, some days several, weeks missing), whose values
@@ -30,6 +30,7 @@ from shakedown.records import Machine, Metric, TrendEvent, TrendSeries
 
 Floats = NDArray[np.float64]
 NOISES = ("normal", "heavy tails", "two modes", "in steps", "autocorrelated", "by day")
+PARTS = ("detection", "false_alarms", "causes")
 METRIC = Metric(name="triad", title="Triad", unit="B/s", better="higher", per="bytes/s", kernel="triad")
 KEY = Key("node1", "stream", "triad", '{"threads":2}', b"")
 SIGMA, SHIFT, AFTER = 0.005, 0.01, 8
@@ -235,24 +236,31 @@ def main() -> None:
         histories=Option(200, 1, "of each kind"),
         years=Option(2, 1, "without a change"),
         seed=Option(1),
+        only=Option("", help="one part", choices=("", *PARTS)),
         limits=Option(0, help="make the limits again from so many series, and nothing else"),
     )
     rng = np.random.default_rng(asked.seed)
     if asked.limits:
         limits(asked.limits, rng)
         return
-    found = [detection(rng, noise, asked.histories) for noise in NOISES]
     often = (52,) if asked.tiny else (52, 150, 365)
-    quiet = [
-        alarms(rng, noise, per_year, max(1, asked.histories // 2), asked.years)
-        for noise in NOISES
-        for per_year in often
-    ]
-    why = [causes(rng, kind, noise, asked.histories) for kind in ("apart", "near", "together") for noise in NOISES[:2]]
-    tables = {
-        name: (rows, {field: ".3f" if isinstance(value, float) else "" for field, value in rows[0].items()})
-        for name, rows in (("detection", found), ("false_alarms", quiet), ("causes", why))
+    made = {
+        "detection": lambda: [detection(rng, noise, asked.histories) for noise in NOISES],
+        "false_alarms": lambda: [
+            alarms(rng, noise, per_year, max(1, asked.histories // 2), asked.years)
+            for noise in NOISES
+            for per_year in often
+        ],
+        "causes": lambda: [
+            causes(rng, kind, noise, asked.histories) for kind in ("apart", "near", "together") for noise in NOISES[:2]
+        ],
     }
+    tables = {}
+    for name in PARTS:
+        if asked.only in ("", name):
+            rows = made[name]()
+            formats = {field: ".3f" if isinstance(value, float) else "" for field, value in rows[0].items()}
+            tables[name] = (rows, formats)
     common.show(asked, **tables)
 
 

@@ -58,7 +58,7 @@ def command(
     if not judged.series:
         raise CannotMeasure(
             "no run has a value to follow" + (f": {judged.left_out[0].why}" if judged.left_out else ""),
-            where=", ".join(map(str, runs or ["runs"])),
+            where=", ".join(map(str, runs or [Path("runs")])),
             hint="`shakedown report RUN` shows what a run measured; --metric and --host choose by name",
         )
     if output:

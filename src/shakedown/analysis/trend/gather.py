@@ -47,6 +47,7 @@ class HistoryRun(NamedTuple):
     values: dict[Key, float]
     facts: dict[str, Facts]  # by host
     machine: Machine
+    measured: frozenset[tuple[str, str]] = frozenset()  # hosts with workloads that have a value
 
 
 class Histories(NamedTuple):
@@ -84,6 +85,7 @@ def read(paths: Sequence[Path], now_ns: int, renamed: Mapping[str, str] | None =
     left out, with the reason. ``renamed``: what a host is called now, by a name that it had."""
     runs, left_out = [], []
     metrics: dict[tuple[str, str], Metric] = {}
+    keys: dict[Key, Key] = {}  # each once: a thousand runs have the same
     for path in paths:
         try:
             directory = RunDirectory.open(path)
@@ -95,7 +97,7 @@ def read(paths: Sequence[Path], now_ns: int, renamed: Mapping[str, str] | None =
             left_out.append(Absent(what=str(path), why=error.what))
             continue
         left_out += part.damaged
-        runs.append(_run(path.name, part, metrics, left_out, renamed or {}))
+        runs.append(_run(path.name, part, metrics, keys, left_out, renamed or {}))
     runs.sort(key=lambda one: (one.at_ns, one.name))
     return Histories(_without_copies(runs, left_out), metrics, left_out)
 
@@ -118,6 +120,7 @@ def _run(
     name: str,
     part: several.DirectoryPart,
     metrics: dict[tuple[str, str], Metric],
+    keys: dict[Key, Key],
     left_out: list[Absent],
     renamed: Mapping[str, str],
 ) -> HistoryRun:
@@ -137,10 +140,16 @@ def _run(
     for one in derive.findings(cases, known):
         metric = by_name[one.metric]
         if one.value is not None and one.value > 0 and math.isfinite(one.value) and not values.void(metric, one.params):
-            found[_key(one, metric, setting, renamed)] = one.value
+            key = _key(one, metric, setting, renamed)
+            found[keys.setdefault(key, key)] = one.value
     by_host = facts.of_runs(part.machine, part.outcomes, part.made[1])
     return HistoryRun(
-        name, part.made[0], found, {_now(host, renamed): one for host, one in by_host.items()}, part.machine
+        name,
+        part.made[0],
+        found,
+        {_now(host, renamed): one for host, one in by_host.items()},
+        part.machine,
+        frozenset((key.host, key.workload) for key in found),
     )
 
 

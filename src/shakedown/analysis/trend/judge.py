@@ -45,7 +45,8 @@ _Z99 = 2.576
 def judged(found: Histories, rate: float = 1.0, least: float = 0.0) -> Trend:
     """All that is said of the histories; ``rate``: false alarms a year that each series may have; ``least``: the share below
     which a change is none."""
-    series, where = [], []
+    series: list[TrendSeries] = []
+    where: list[list[list[int]]] = []
     for (key, at), same in _distinct(found.runs):
         metric = found.metrics[key.workload, key.metric]
         made, groups = _series(key, metric, [found.runs[index] for index in at], rate, least)

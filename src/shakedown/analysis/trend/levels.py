@@ -44,7 +44,7 @@ def levels(values: Floats, hazard: float, least: float = 0.0) -> Levels:
     ``least``, a share, is none."""
     logs = np.log(values)
     found = chart.alarms(logs, hazard)
-    kept, passed = _placed(logs, found), []
+    kept, passed = _placed(logs, found), list[Alarm]()
     while kept:
         steps, r = _steps(logs, kept)
         weak = [

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...records import Host, Notice, TrendSeries
 from ...times import utc_day
-from .gather import HistoryRun
+from .gather import HistoryRun, params_of
 
 #: A series that so many later runs of its host do not have has ended.
 _ENDED = 3
@@ -40,11 +40,7 @@ def of_series(one: TrendSeries, last: int, runs: Sequence[HistoryRun]) -> tuple[
                 advice="find what lasts from run to run (heat, neighbours), or measure after it has ended",
             )
         )
-    later = [
-        run
-        for run in runs[last + 1 :]
-        if any(key.workload == one.workload and key.host == one.host for key in run.values)
-    ]
+    later = [run for run in runs[last + 1 :] if (one.host, one.workload) in run.measured]
     if len(later) >= _ENDED:
         other = sorted({_apart(one, run) for run in later[:_ENDED]} - {""})
         found.append(
@@ -60,8 +56,6 @@ def of_series(one: TrendSeries, last: int, runs: Sequence[HistoryRun]) -> tuple[
 
 def _apart(one: TrendSeries, run: HistoryRun) -> str:
     """The parameters by which a later run's values of the metric differ, where a single one does."""
-    from .gather import params_of
-
     for key in run.values:
         if (key.host, key.workload, key.metric) == (one.host, one.workload, one.metric):
             params = params_of(key)
@@ -76,8 +70,8 @@ def of_hosts(runs: Sequence[HistoryRun]) -> tuple[Notice, ...]:
     spans: dict[str, tuple[int, int]] = {}
     parts: dict[str, object] = {}
     for index, run in enumerate(runs):
-        for host in {key.host for key in run.values}:
-            spans[host] = (spans.get(host, (index, 0))[0], index)
+        for name in {key.host for key in run.values}:
+            spans[name] = (spans.get(name, (index, 0))[0], index)
         for host in run.machine.hosts:
             parts[host.name] = _parts(host)
     found = []
