@@ -31,11 +31,14 @@ class Difference(NamedTuple):
 
 def of_runs(machine: Machine, outcomes: Sequence[Outcome], version: str) -> dict[str, Facts]:
     """The facts of a run directory by host."""
-    found: dict[str, Facts] = {}
-    for host in machine.hosts:
-        mine = [one for one in outcomes if host.name in (one.host, *days.members(one.host))]
-        found[host.name] = {"Shakedown": version, **_of_host(host), **_of_outcomes(mine)}
-    return found
+    by_host: dict[str, list[Outcome]] = {}
+    for one in outcomes:
+        for name in {one.host, *days.members(one.host)}:
+            by_host.setdefault(name, []).append(one)
+    return {
+        host.name: {"Shakedown": version, **_of_host(host), **_of_outcomes(by_host.get(host.name, ()))}
+        for host in machine.hosts
+    }
 
 
 def of_job(name: str, by_host: Mapping[str, Facts]) -> Facts:
