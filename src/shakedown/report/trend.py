@@ -56,8 +56,8 @@ def lead(found: Trend) -> list[str]:
         )
     if watched:
         lines.append(
-            f"Chosen: a false alarm a year and figure at most{_times(watched[0].rate)}; of "
-            f"{count(len(watched), 'figure')} expect at most {len(watched) * watched[0].rate:g} a year."
+            f"Chosen: at most {_alarms(watched[0].rate)} a year and figure; of {count(len(watched), 'figure')} together at most "
+            f"{len(watched) * watched[0].rate:g} a year."
         )
         spreads = sorted(one.spread for one in watched if one.spread is not None)
         middle = spreads[len(spreads) // 2] if spreads else 0.0
@@ -71,8 +71,8 @@ def lead(found: Trend) -> list[str]:
     return lines
 
 
-def _times(rate: float) -> str:
-    return "" if rate == 1 else f", times {rate:g}"
+def _alarms(rate: float) -> str:
+    return f"{rate:g} false alarm{'s' * (rate != 1)}"
 
 
 # ----------------------------------------------------------------------------------------------------------------- events
