@@ -56,8 +56,8 @@ def lead(found: Trend) -> list[str]:
         )
     if watched:
         lines.append(
-            f"Chosen: at most {_alarms(watched[0].rate)} a year and figure; of {count(len(watched), 'figure')} together at most "
-            f"{len(watched) * watched[0].rate:g} a year."
+            f"Chosen: at most {_alarms(watched[0].rate)} a year and figure; of {count(len(watched), 'figure')} together "
+            f"at most {len(watched) * watched[0].rate:g} a year."
         )
         spreads = sorted(one.spread for one in watched if one.spread is not None)
         middle = spreads[len(spreads) // 2] if spreads else 0.0
