@@ -37,6 +37,7 @@ NOT_FOREIGN = {
     "analysis/pairs/read.py:_metric_and_work": _OWN_ROWS,
     "analysis/scaling/gather.py:_seen": _OWN_ROWS,
     "analysis/table.py:unpack": _OWN_ROWS,
+    "analysis/trend/gather.py:params_of": _OWN_ROWS,
     "energy/importing/trace_import.py:_twice_refused": _OWN_ROWS,
     "energy/green500/rules/__init__.py:load": _SHIPPED,
     "metering/meters/_http.py:send": "a server's answer: what is read of it is fuzzed as recordings of Redfish, Prometheus",

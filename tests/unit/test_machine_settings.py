@@ -89,6 +89,8 @@ def test_a_variable_of_a_library_that_is_not_here_is_a_note(tmp_path: Path) -> N
         ("/proc/sys/kernel/perf_event_paranoid", "2\n", "perf_event_paranoid", "info", "perf_event_paranoid=0"),
         ("/proc/sys/kernel/perf_event_paranoid", "4\n", "perf_event_paranoid", "warn", "perf_event_paranoid=1"),
         ("/proc/sys/kernel/nmi_watchdog", "1\n", "NMI watchdog", "info", "nmi_watchdog=0"),
+        (f"{trees.CPUS}/cpu0/microcode/version", "0x2b000603\n", "microcode", "info", ""),
+        ("/sys/class/dmi/id/bios_version", "2.19.1\n", "firmware", "info", ""),
         ("/proc/sys/kernel/yama/ptrace_scope", "1\n", "ptrace scope", "warn", "ptrace_scope=0"),
         ("/proc/sys/kernel/yama/ptrace_scope", "0\n", "ptrace scope", "good", ""),
         (f"{trees.CPUS}/cpu7/cpufreq/scaling_governor", "powersave\n", "clock governor", "warn", "cpupower"),

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import msgspec
 
 from ..published import System
-from ..records import IMPORTED, Analysis, Circumstances, Finding, Metric, Params
-from . import circumstances
+from ..records import IMPORTED, Analysis, Circumstances, Finding, Metric, Params, Value
+from . import circumstances, facts
 from .published_comparison import (
     Printed,
     Rank,
@@ -60,6 +60,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     metrics: tuple[Metric, ...] = ()
     published: bool = False
     required: tuple[Printed, ...] = ()  # what a document requires of its system: requirements.py
+    facts: dict[str, Value] = {}  # of a run: what is known of it beside its figures
 
 
 def from_analysis(analysis: Analysis) -> Entry:
@@ -74,7 +75,14 @@ def from_analysis(analysis: Analysis) -> Entry:
             for one in analysis.findings
         ),
         metrics=analysis.metrics,
+        facts=facts.merged(list(facts.of_runs(analysis.machine, analysis.outcomes, analysis.version).values())),
     )
+
+
+def differences(entries: Sequence[Entry]) -> list[facts.Difference]:
+    """What differs between the runs beside their figures; nothing where fewer than two are runs."""
+    known = [one.facts for one in entries if one.facts]
+    return facts.differences(known) if len(known) > 1 else []
 
 
 def from_published(system: System, metrics: Mapping[str, Metric]) -> Entry:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .power import Power
 
 
-class _Read(NamedTuple):
+class DirectoryPart(NamedTuple):
     """What one run directory brings: its cases, or where they lie packed."""
 
     day: str
@@ -36,17 +36,17 @@ class _Read(NamedTuple):
         return {host.name for host in self.machine.hosts} | {one.host for one in self.outcomes}
 
 
-def _read(directory: RunDirectory) -> _Read:
+def read_directory(directory: RunDirectory) -> DirectoryPart:
     """A run directory's packed measurements where there are any, else all of its files."""
     if is_packed(directory) and not campaign_meters.folders(directory.path):
         manifest = directory.manifest()
         plan, machine, cases = directory.plan(), directory.machine(), directory.path / PACKED
         made, outcomes = (manifest.created_ns, manifest.version), read_record(directory.path / OUTCOMES, list[Outcome])
-        return _Read(days.day_of(made[0]), plan, machine, made, cases, outcomes)
+        return DirectoryPart(days.day_of(made[0]), plan, machine, made, cases, outcomes)
     part = read(directory)
     made = (part.created_ns, part.version)
     day = days.day_of(part.created_ns)
-    return _Read(day, part.plan, part.machine, made, part.cases, part.outcomes, part.damaged, part.power)
+    return DirectoryPart(day, part.plan, part.machine, made, part.cases, part.outcomes, part.damaged, part.power)
 
 
 def analyse_many(directories: Sequence[RunDirectory], *, pool_days: bool = False) -> tuple[Analysis, list[Absent]]:
@@ -54,7 +54,7 @@ def analyse_many(directories: Sequence[RunDirectory], *, pool_days: bool = False
 
     What one host gave on different days stands apart, unless ``pool_days`` asks to take it as repeats of one measurement.
     """
-    parts = [_read(directory) for directory in directories]
+    parts = [read_directory(directory) for directory in directories]
     apart = {} if pool_days else days.repeated((one.day, one.hosts) for one in parts)
     newest, version = max((one.made for one in parts), default=(0, ""))
     hosts = {host.name: host for one in parts for host in days.of_records(one.machine.hosts, one.day, apart)}
@@ -80,7 +80,7 @@ def analyse_many(directories: Sequence[RunDirectory], *, pool_days: bool = False
     return analysis, damaged
 
 
-def _cases(parts: Sequence[_Read], apart: Collection[str]) -> table.Cases:
+def _cases(parts: Sequence[DirectoryPart], apart: Collection[str]) -> table.Cases:
     """The cases of all parts; those that lie packed are read at once, of each day where days stand apart."""
     found = [days.of_cases(one.cases, one.day, apart) for one in parts if not isinstance(one.cases, Path)]
     packed: dict[str, list[Path]] = {}

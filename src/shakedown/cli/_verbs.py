@@ -51,6 +51,7 @@ VERBS: dict[str, Verb] = {
     "predict": Verb("predict"),
     "pairs": Verb("pairs"),
     "scaling": Verb("scaling"),
+    "trend": Verb("trend"),
     "groups": Verb("groups", options=_of_batches),
     "placement": Verb("placement"),
     "list": Verb("list_"),

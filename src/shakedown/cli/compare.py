@@ -32,7 +32,7 @@ def command(
     """Compare two or more systems, each with the first: like with like, as far as their intervals distinguish them.
 
     Values under other circumstances (another device, other nodes or cores, a rail, a network for shared memory) are shown
-    and not ranked.
+    and not ranked. Of runs, also what else differed between them: kernel, settings, software, builds, load.
     """
     from .. import published, workloads
     from ..analysis import compare, requirements
@@ -50,19 +50,38 @@ def command(
     entries = [entry(name, metrics) for name in systems]
     rows = compare.side_by_side(entries, metrics)
     held = requirements.rows(entries, metrics)
+    apart = compare.differences(entries)
     if json:
-        terminal.print_json({"systems": compare.names_of(entries), "rows": rows, "requirements": held})
+        names = [name for name, one in zip(compare.names_of(entries), entries, strict=True) if one.facts]
+        terminal.print_json(
+            {
+                "systems": compare.names_of(entries),
+                "rows": rows,
+                "requirements": held,
+                "differences": [
+                    {"fact": one.fact, "values": dict(zip(names, one.values, strict=True))} for one in apart
+                ],
+            }
+        )
         return
     if held:
         _print_requirements(held, compare.names_of(entries))
-    elif not rows:
+    if rows:
+        _print_rows(rows, compare.names_of(entries), every=all)
+    elif not held:
         print("no metric was measured on two of them")
-        return
-    if not rows:
-        return
-    shown = [row for row in rows if all or not row.detail]
+    if apart:
+        names = [name for name, one in zip(compare.names_of(entries), entries, strict=True) if one.facts]
+        terminal.print_table(
+            ("what", *names), [(one.fact, *one.values) for one in apart], "What differed between the runs"
+        )
+
+
+def _print_rows(rows: Sequence[Row], names: Sequence[str], *, every: bool) -> None:
+    from ..analysis import compare
+
+    shown = [row for row in rows if every or not row.detail]
     table = []
-    names = compare.names_of(entries)
     for row in shown:
         cells = [_cell(cell, row) for cell in row.cells]
         table.append((row.title, row.params, *cells, compare.verdict(row, names)))

@@ -18,6 +18,7 @@ TONES: dict[str, Tone] = {
     "ok": "good",
     "good": "good",
     "better": "good",
+    "worse": "bad",
     "other circumstances": "plain",
     "equal": "plain",
     "measured": "good",

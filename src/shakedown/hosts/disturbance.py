@@ -41,6 +41,7 @@ class DisturbanceWatch(NamedTuple):
             other_cpu_fraction=other,
             throttle_events=_difference(self.throttles, after.throttles),
             swap_pages=_difference(self.swapped_pages, after.swapped_pages),
+            temperature_c=_temperature(door),
         )
 
 
@@ -70,6 +71,23 @@ def _throttles(door: HostAccess) -> int | None:
         if text
     ]
     return sum(int(text) for text in counts) if counts else None
+
+
+#: Thermal zones of processors begin so; others are of boards, radios and batteries.
+_PROCESSORS = ("x86_pkg_temp", "cpu", "soc", "acpitz")
+
+
+def _temperature(door: HostAccess) -> float | None:
+    """The hottest processor in degrees Celsius, from the kernel's thermal zones; None where it shows none of them."""
+    base = "/sys/class/thermal"
+    found: dict[str, list[float]] = {}
+    for zone in door.list(base):
+        kind = (door.read(f"{base}/{zone}/type") or "").strip() if zone.startswith("thermal_zone") else ""
+        name = next((one for one in _PROCESSORS if kind.startswith(one)), None)
+        milli = whole_number((door.read(f"{base}/{zone}/temp") or "").strip()) if name else None
+        if name and milli is not None and 0 < milli < 150_000:
+            found.setdefault(name, []).append(milli / 1000)
+    return next((max(found[name]) for name in _PROCESSORS if name in found), None)
 
 
 def _swapped(door: HostAccess) -> int | None:

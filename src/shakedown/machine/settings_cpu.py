@@ -226,12 +226,34 @@ def kernel_config(door: HostAccess) -> dict[str, str]:
     return {match[1]: match[2] for match in re.finditer(r"^(CONFIG_\w+)=(.*)$", text or "", re.MULTILINE)}
 
 
+def microcode(door: HostAccess, cpu: Cpu) -> tuple[Setting, ...]:
+    """The microcode that runs; a virtual machine shows what its host wants it to see."""
+    del cpu
+    value = read_word(door, f"{_CPUS}/cpu0/microcode/version")
+    if value is None:
+        line = re.search(r"^microcode\s*:\s*(\S+)", door.read("/proc/cpuinfo") or "", re.MULTILINE)
+        value = line[1] if line else None
+    effect = "an update of it may cost speed: mitigations, predictors and prefetchers that are switched off"
+    return (setting("microcode", value, "info", effect),) if value else ()
+
+
+def firmware(door: HostAccess, cpu: Cpu) -> tuple[Setting, ...]:
+    """The firmware of the board (BIOS, UEFI): its maker, version and day."""
+    del cpu
+    words = [(door.read(f"/sys/class/dmi/id/bios_{name}") or "").strip() for name in ("vendor", "version", "date")]
+    value = " ".join(filter(None, words))
+    effect = "its settings decide clocks, NUMA nodes, prefetchers and power limits; an update may change them"
+    return (setting("firmware", value, "info", effect),) if value else ()
+
+
 CHECKS: tuple[Callable[[HostAccess, Cpu], tuple[Setting, ...]], ...] = (
     governor,
     turbo,
     threads,
     offline,
     mitigations,
+    microcode,
+    firmware,
     idle_states,
     clock_source,
     watchdog,

@@ -84,6 +84,19 @@ from .scaling import (
     Speedup,
     TimeAt,
 )
+from .trend import (
+    FactChange,
+    RateHeld,
+    Sense,
+    Trend,
+    TrendCause,
+    TrendChange,
+    TrendEvent,
+    TrendLevel,
+    TrendPoint,
+    TrendSeries,
+    TrendState,
+)
 
 __all__ = [
     "IMPORTED",
@@ -100,6 +113,7 @@ __all__ = [
     "Cpu",
     "Curve",
     "Disturbance",
+    "FactChange",
     "Finding",
     "Fraction",
     "Gpu",
@@ -132,6 +146,7 @@ __all__ = [
     "PowerView",
     "PublishedComparison",
     "Quantity",
+    "RateHeld",
     "Record",
     "Residual",
     "Run",
@@ -140,6 +155,7 @@ __all__ = [
     "ScalingLaw",
     "ScalingPoint",
     "ScalingSeries",
+    "Sense",
     "Setting",
     "Software",
     "Speedup",
@@ -147,6 +163,14 @@ __all__ = [
     "SteadyWindow",
     "Term",
     "TimeAt",
+    "Trend",
+    "TrendCause",
+    "TrendChange",
+    "TrendEvent",
+    "TrendLevel",
+    "TrendPoint",
+    "TrendSeries",
+    "TrendState",
     "Value",
     "Verdict",
 ]

@@ -125,6 +125,7 @@ class Disturbance(Record, frozen=True, kw_only=True):
     other_cpu_fraction: float | None = None  # CPU time of everything that is not this run, of all CPU time
     throttle_events: int | None = None
     swap_pages: int | None = None
+    temperature_c: float | None = None  # the hottest processor that the kernel shows, when the run ended
 
 
 class Measurement(Record, frozen=True, kw_only=True):
