@@ -92,9 +92,9 @@ def _step(
     say(ran.out)
     for pattern in step.shows:
         for path in sorted(folder.glob(pattern)):
-            lines = path.read_bytes()[:_FILE_BYTES].decode("utf-8", "replace").splitlines()
+            lines = path.read_bytes()[:_FILE_BYTES].decode("utf-8", "replace").removesuffix("\n").split("\n")
             say(f"shakedown: file {path.relative_to(folder)} of {len(lines)} lines")
-            say("\n".join(lines))
+            say("".join(f"{line}\n" for line in lines))
     if ran.code not in step.ends_with:
         raise _failure(recipe, step, ran)
     say(f"shakedown: step {step.name} ended after {ran.seconds:.6f} s with exit code {ran.code}")

@@ -62,7 +62,7 @@ def parts(text: str, application: str, main: str) -> dict[str, Part]:
     begin = _BEGIN.match(text)
     if begin is None or begin[1] != application:
         raise Garbage(f"this is not the transcript of a job of {application}")
-    lines = text.splitlines()
+    lines = text.removesuffix("\n").split("\n")
     if lines[-1] != END:
         raise Garbage("the transcript ends before the job did")
     found: dict[str, Part] = {}
