@@ -71,8 +71,12 @@ def in_words(complaints: Sequence[Complaint], text: str) -> ShakedownError | Non
 
 
 def carry_out(recipe: Recipe, host: Host, folder: Path, say: Say, environment: Mapping[str, str]) -> None:
-    """Every step in its order. Raises ShakedownError where one fails."""
+    """Write the input and carry out every step in its order. Raises ShakedownError where one fails."""
     programs = find(recipe, environment.get("PATH", os.defpath))
+    for name, text in recipe.files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
     say(f"shakedown: begin {recipe.application}")
     for step in recipe.steps:
         _step(recipe, step, programs, host, folder, say)
@@ -83,12 +87,13 @@ def _step(
     recipe: Recipe, step: Step, programs: Mapping[str, tuple[str, ...]], host: Host, folder: Path, say: Say
 ) -> None:
     argv = (*programs[step.argv[0]], *step.argv[1:])
-    env: dict[str, str] = {}
+    env = {name: value for name, value in recipe.unset.items() if name not in os.environ} | step.env
     if step.ranks:
-        argv, env = _launched(recipe, host, argv, step)
+        argv, more = _launched(recipe, host, argv, step, env)
+        env |= more
     began = time.time()
     say(f"shakedown: step {step.name} on {step.ranks} ranks at {began:.6f}: {' '.join(argv)}")
-    ran = _work.run(argv, limit_s=_LIMIT_S, cwd=folder, env={**env, **step.env})
+    ran = _work.run(argv, limit_s=_LIMIT_S, cwd=folder, env=env)
     say(ran.out)
     for pattern in step.shows:
         for path in sorted(folder.glob(pattern)):
@@ -110,7 +115,9 @@ def _failure(recipe: Recipe, step: Step, ran: _work.Ran) -> ShakedownError:
     )
 
 
-def _launched(recipe: Recipe, host: Host, argv: tuple[str, ...], step: Step) -> launchers.Started:
+def _launched(
+    recipe: Recipe, host: Host, argv: tuple[str, ...], step: Step, env: Mapping[str, str]
+) -> launchers.Started:
     """The words that start a step on its ranks; one rank without any MPI starts by itself."""
     software = flavours.mpi(LocalHost()) if recipe.modules else host.software
     if step.ranks == 1 and recipe.mpi == "auto" and not any(one.kind == "mpi" for one in software):
@@ -119,8 +126,9 @@ def _launched(recipe: Recipe, host: Host, argv: tuple[str, ...], step: Step) -> 
     allocation = schedulers.inside(os.environ, LocalHost())
     names = hostlist.expand(host.name) if host.count > 1 else (host.name,) if allocation else ()
     alone = msgspec.structs.replace(host, software=(mpi,))
-    words, env = started(Site(alone, mpi, allocation, names[: step.ranks], step.ranks), argv)
-    return words, {**_waiting(mpi, step.ranks, host), **env}
+    own = {**_waiting(mpi, step.ranks, host), **env}
+    words, more = started(Site(alone, mpi, allocation, names[: step.ranks], step.ranks), argv, own)
+    return words, {**own, **more}
 
 
 def _waiting(mpi: Software, ranks: int, host: Host) -> dict[str, str]:

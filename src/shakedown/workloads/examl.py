@@ -22,7 +22,7 @@ from ..records import Case, Host, Machine, Notice, Params, Residual
 from . import Stated
 from .common import application_log as log
 from .common import phylogeny
-from .common.application import Complaint, Recipe, Step, command, resolved
+from .common.application import Complaint, Recipe, Step, command, resolved, workers
 from .common.application_log import Part, Result
 from .common.printed import NUMBER
 from .common.table import table_of
@@ -78,7 +78,7 @@ def _command(params: Params, host: Host) -> Command:
             ),
         ),
     )
-    return command(recipe, params, host, {})
+    return command(recipe, params, host)
 
 
 def parse(text: str, params: Params) -> tuple[Case, ...]:
@@ -127,7 +127,7 @@ def notices(text: str, params: Params) -> tuple[Notice, ...]:
 def _estimate_s(params: Params, host: Host) -> float:
     """4e-4 s a character of 24 taxa and 400 sites on a core, and more with the number of taxa."""
     taxa, sites = int(params["taxa"]), int(params["sites"])
-    return 2.0 + 2e-4 * taxa * sites * (taxa / 24) / int(params["ranks"])
+    return 2.0 + 2e-4 * taxa * sites * (taxa / 24) / workers(host, int(params["ranks"]))
 
 
 WORKLOAD = TABLE.workload(

@@ -22,7 +22,7 @@ from ..launchers import Command
 from ..records import Case, Host, Machine, Notice, Params, Residual
 from . import Garbage, Stated
 from .common import application_log as log
-from .common.application import Complaint, Recipe, Step, command, resolved
+from .common.application import Complaint, Recipe, Step, command, resolved, workers
 from .common.application_log import Part, Result
 from .common.grid import near_cubic
 from .common.memory import check_room
@@ -125,6 +125,11 @@ def _command(params: Params, host: Host) -> Command:
     recipe = Recipe(
         application="gromacs",
         programs={"gmx": ("gmx_mpi", "gmx_mpi_d"), "cat": ("cat",)},
+        files={
+            "box.gro": box(int(params["seed"])),
+            "topol.top": _TOPOLOGY.format(molecules=_EDGE**3 * boxes),
+            "run.mdp": _MDP.format(**params),
+        },
         install="sudo apt-get install gromacs-openmpi",
         steps=(
             Step(name="input", argv=("cat", "run.mdp")),
@@ -153,12 +158,7 @@ def _command(params: Params, host: Host) -> Command:
             ),
         ),
     )
-    files = {
-        "box.gro": box(int(params["seed"])),
-        "topol.top": _TOPOLOGY.format(molecules=_EDGE**3 * boxes),
-        "run.mdp": _MDP.format(**params),
-    }
-    return command(recipe, params, host, files)
+    return command(recipe, params, host)
 
 
 _INPUT = re.compile(r"^; shakedown: (\d{1,9}) (\d{1,9}) (\d{1,9})$", re.MULTILINE)
@@ -224,7 +224,7 @@ def _table(whole: str, name: str) -> float:
 
 
 def _drift(whole: str) -> Residual:
-    found = re.findall(r"^Conserved energy drift: (\S+) kJ/mol/ps per atom$", whole, re.MULTILINE)
+    found = re.findall(r"^ *Conserved energy drift: (\S+) kJ/mol/ps per atom$", whole, re.MULTILINE)
     try:
         value: float | None = abs(float(found[-1])) if found else None
     except ValueError:
@@ -248,7 +248,7 @@ def notices(text: str, params: Params) -> tuple[Notice, ...]:
 def _estimate_s(params: Params, host: Host) -> float:
     """Half a million atom steps a second of a rank, and what preparing takes."""
     atoms = _ATOMS * int(params["boxes"])
-    return 5.0 + atoms * 2e-5 + atoms * int(params["steps"]) / (5e5 * int(params["ranks"]) * int(params["threads"]))
+    return 5.0 + atoms * 2e-5 + atoms * int(params["steps"]) / (5e5 * workers(host, int(params["ranks"])) * int(params["threads"]))
 
 
 WORKLOAD = TABLE.workload(

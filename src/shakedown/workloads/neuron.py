@@ -24,7 +24,7 @@ from ..launchers import Command
 from ..records import Case, Host, Machine, Notice, Params, Residual
 from . import Garbage, Stated
 from .common import application_log as log
-from .common.application import Complaint, Recipe, Step, command, resolved
+from .common.application import Complaint, Recipe, Step, command, resolved, workers
 from .common.application_log import Part, Result
 from .common.memory import check_room
 from .common.printed import NUMBER
@@ -190,6 +190,7 @@ def _command(params: Params, host: Host) -> Command:
     recipe = Recipe(
         application="neuron",
         programs={"python": ("python3",)},
+        files={"network.py": _NETWORK},
         install="pip install neuron, and name its Python: program=PATH/bin/python",
         steps=(
             Step(name=_MAIN, argv=("python", "network.py", *words, *(["--mpi"] if ranks > 1 else [])), ranks=ranks),
@@ -209,7 +210,7 @@ def _command(params: Params, host: Host) -> Command:
             ),
         ),
     )
-    return command(recipe, params, host, {"network.py": _NETWORK})
+    return command(recipe, params, host)
 
 
 def parse(text: str, params: Params) -> tuple[Case, ...]:
@@ -295,7 +296,7 @@ def _estimate_s(params: Params, host: Host) -> float:
     """130 ns a compartment and step on a core; the reference on one rank besides."""
     segments = int(params["segments"])
     many = int(params["cells"]) // _GROUP * (1 + 50 * segments + 15 * (1 + 5 * segments))
-    return 3.0 + 1.3e-7 * many * int(params["steps"]) / int(params["ranks"])
+    return 3.0 + 1.3e-7 * many * int(params["steps"]) / workers(host, int(params["ranks"]))
 
 
 WORKLOAD = TABLE.workload(

@@ -27,7 +27,7 @@ from ..launchers import Command
 from ..records import Case, Host, Machine, Notice, Params, Residual
 from . import Garbage, Stated
 from .common import application_log as log
-from .common.application import Complaint, Recipe, Step, command, resolved
+from .common.application import Complaint, Recipe, Step, command, resolved, workers
 from .common.application_log import Part, Result
 from .common.memory import check_room
 from .common.printed import NUMBER
@@ -167,6 +167,7 @@ def _command(params: Params, host: Host) -> Command:
     recipe = Recipe(
         application="quantum_espresso",
         programs={"pw": ("pw.x",), "cat": ("cat",)},
+        files={"slab.in": slab(params)},
         install="sudo apt-get install quantum-espresso quantum-espresso-data",
         steps=(
             Step(name="input", argv=("cat", "slab.in")),
@@ -195,7 +196,7 @@ def _command(params: Params, host: Host) -> Command:
             ),
         ),
     )
-    return command(recipe, params, host, {"slab.in": slab(params)})
+    return command(recipe, params, host)
 
 
 _TIMER = re.compile(r"^ +(\w+) +: +[^\n]*?CPU +([\d.dhms ]+?) WALL", re.MULTILINE)
@@ -281,7 +282,7 @@ def notices(text: str, params: Params) -> tuple[Notice, ...]:
 def _estimate_s(params: Params, host: Host) -> float:
     """20 s for the smallest on a core; five iterations of 48 atoms 60 s, and more by the power 2.5."""
     many = sum(n * {"Au": 1, "water": 3, "methanol": 6}[name] for name, n in _counts(params).items())
-    return 15.0 + 60.0 * (many / 48) ** 2.5 * (int(params["iterations"]) or 15) / 5 / int(params["ranks"])
+    return 15.0 + 60.0 * (many / 48) ** 2.5 * (int(params["iterations"]) or 15) / 5 / workers(host, int(params["ranks"]))
 
 
 WORKLOAD = TABLE.workload(

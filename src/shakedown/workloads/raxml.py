@@ -73,7 +73,7 @@ def _command(params: Params, host: Host) -> Command:
             ),
         ),
     )
-    return command(recipe, params, host, {})
+    return command(recipe, params, host)
 
 
 def parse(text: str, params: Params) -> tuple[Case, ...]:

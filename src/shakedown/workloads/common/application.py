@@ -9,11 +9,11 @@ with ``weak`` the size is that of one rank.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from ...errors import BadInput
 from ...launchers import Command
 from ...launchers.mpirun import cores
 from ...records import Host, Machine, Params, Record
@@ -48,6 +48,8 @@ class Recipe(Record, frozen=True, kw_only=True):
     install: str  # the command that brings it
     steps: tuple[Step, ...]
     complaints: tuple[Complaint, ...] = ()
+    files: dict[str, str] = {}  # the generated input: path in the run's folder -> text
+    unset: dict[str, str] = {}  # environment variables that are set where there are none of that name
     modules: tuple[str, ...] = ()
     container: str = ""
     mpi: str = "auto"
@@ -102,26 +104,22 @@ def resolved(params: Params, machine: Machine, sizes: Sizes, grows: str, *, mpi:
     return {**sized(params, sizes, ranks, grows), "ranks": ranks}
 
 
-def command(recipe: Recipe, params: Params, host: Host, files: Mapping[str, str]) -> Command:
-    """What starts a job: the recipe with what the user asked for, and the input beside it."""
-    import sys
-
+def command(recipe: Recipe, params: Params, host: Host) -> Command:
+    """What starts a job: the recipe with what the user asked for."""
     threads = str(params.get("threads", 1))
     full = msgspec.structs.replace(
         recipe,
         modules=words(params["modules"]),
         container=str(params["container"]),
-        mpi=str(params["mpi"]),
+        mpi=str(params.get("mpi", "auto")),
         complaints=(*recipe.complaints, *LAUNCHER_COMPLAINTS),
         programs=with_program(recipe.programs, str(params["program"])),
     )
     held = {"recipe.json": msgspec.json.encode(full).decode(), "host.json": msgspec.json.encode(host).decode()}
-    if reserved := held.keys() & files.keys():
-        raise BadInput(f"an input is called {sorted(reserved)[0]}", hint="call it something else")
     return Command(
         argv=(sys.executable, "-m", "shakedown.functional_tests.application"),
         env=dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"), threads),
-        files={**held, **files},
+        files=held,
         starts_itself=True,
     )
 
@@ -132,3 +130,9 @@ def with_program(programs: Mapping[str, Sequence[str]], asked: str) -> dict[str,
     if asked != "auto":
         found[next(iter(found))] = (asked,)
     return found
+
+
+def workers(host: Host, ranks: int) -> float:
+    """How many cores work for so many ranks, for an estimate; ranks that share a core wait for each other."""
+    most = cores(host) * host.count
+    return ranks if ranks <= most else most / 8
