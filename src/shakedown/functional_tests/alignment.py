@@ -2,11 +2,11 @@
 
     python -m shakedown.functional_tests.alignment --taxa 218 --sites 2294 --seed 1
 
-A random tree of ``taxa`` leaves with exponential branches; letters that evolve along it by GTR with four classes of rates, those
-of Yang's discrete Gamma with alpha = 0.5, so that GTR+GAMMA holds the truth. Writes ``A.phy`` (PHYLIP), ``true.tree`` and
-``start.tree`` (the same leaves on another random tree), and prints the likelihood of the truth by Felsenstein's pruning: what
-an optimised likelihood of the true tree may not be below, and above which it lies by half the number of free parameters, give or
-take (Wilks).
+A random tree of ``taxa`` leaves with exponential branches; letters that evolve along it by GTR with four classes of
+rates, those of Yang's discrete Gamma with alpha = 0.5, so that GTR+GAMMA holds the truth. Writes ``A.phy`` (PHYLIP),
+``true.tree`` and ``start.tree`` (the same leaves on another random tree), and prints the likelihood of the truth by
+Felsenstein's pruning: what an optimised likelihood of the true tree may not be below, and above which it lies by half
+the number of free parameters, give or take (Wilks).
 
 Source: Felsenstein, J Mol Evol 17 (1981) 368; Yang, J Mol Evol 39 (1994) 306; Wilks, Ann Math Stat 9 (1938) 60.
 """
@@ -36,7 +36,7 @@ _Matrix = NDArray[np.float64]
 
 
 class Tree(NamedTuple):
-    """Nodes in an order in which each comes before its parent; the leaves first. The last is the root, with three children."""
+    """Nodes, the leaves first, each before its parent. The last is the root, with three children."""
 
     parents: NDArray[np.int64]
     lengths: _Matrix
@@ -80,7 +80,8 @@ def transitions(length: float) -> _Matrix:
     values, vectors = np.linalg.eigh(q * root[:, None] / root[None, :])
     grown = np.exp(np.outer(np.array(RATES) * length, values))
     found = np.einsum("ik,ck,jk->cij", vectors / root[:, None], grown, vectors * root[:, None])
-    return np.clip(found, 0.0, 1.0)
+    clipped: _Matrix = np.clip(found, 0.0, 1.0)
+    return clipped
 
 
 def evolve(one: Tree, moves: Sequence[_Matrix], sites: int, draw: np.random.Generator) -> NDArray[np.uint8]:

@@ -1,9 +1,9 @@
 """Applications of a site: ``recipe.json`` in this folder says which steps, and what they print becomes a transcript.
 
-The programs are found when the modules are loaded: by name on PATH, or in a container by Apptainer or Singularity. Each step
-runs in this folder, those with ranks by the launcher of the chosen MPI; its seconds are those from outside, from its start to
-its end. A step that fails ends the job with what its output means in words. The form of the transcript is that of
-``workloads/common/application_log.py``.
+The programs are found when the modules are loaded: by name on PATH, or in a container by Apptainer or Singularity. Each
+step runs in this folder, those with ranks by the launcher of the chosen MPI; its seconds are those from outside, from
+its start to its end. A step that fails ends the job with what its output means in words. The form of the transcript is
+that of ``workloads/common/application_log.py``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from .. import launchers, schedulers, strict
 from ..errors import BadInput, CannotMeasure, ShakedownError, Unavailable
 from ..hosts import hostlist
 from ..hosts.access import LocalHost
-from ..launchers import Command
 from ..machine import mpi as flavours
 from ..records import Host, Software
 from ..workloads.common.application import Complaint, Recipe, Step

@@ -1,19 +1,23 @@
 """GROMACS, as a site has it: rigid water (SPC/E) with electrostatics by PME.
 
-The input is generated from a size and a seed: a box of 512 molecules on a lattice, alternately turned and each tilted at random,
-repeated ``boxes`` times; 1 fs steps at 300 K. All of force field and topology is written for this project from SPC/E's published
-numbers. ``gromacs.rate`` counts atoms times steps by the wall time that GROMACS prints for the run, without its start;
-``gromacs.phase`` is the time of each row of its cycle accounting, ``gromacs.speed`` the simulated over the real time.
+The input is generated from a size and a seed: a box of 512 molecules on a lattice, alternately turned and each tilted
+at random, repeated ``boxes`` times; 1 fs steps at 300 K. All of force field and topology is written for this project
+from SPC/E's published numbers. ``gromacs.rate`` counts atoms times steps by the wall time that GROMACS prints for the
+run, without its start; ``gromacs.phase`` is the time of each row of its cycle accounting, ``gromacs.speed`` the
+simulated over the real time.
 
-Checked are the potential energy of the first step (in periodic copies of a box it is the same for each molecule, whatever
-the size and the ranks: within 0.02 kJ/mol of that of known seeds, within 0.6 of the typical one), the drift of the conserved energy (at most
-0.05 kJ/mol an atom and ps), and the ranks that GROMACS saw. A log of one's own simulation is judged by its drift and ranks alone.
+Checked are the potential energy of the first step (in periodic copies of a box it is the same for each molecule,
+whatever the size and the ranks: within 0.02 kJ/mol of that of known seeds, within 0.6 of the typical one), the drift of
+the conserved energy (at most 0.05 kJ/mol an atom and ps), and the ranks that GROMACS saw. A log of one's own simulation
+is judged by its drift and ranks alone.
 
-Source: GROMACS manual, "Run control", "Conserved quantity"; Berendsen, Grigera, Straatsma, J Phys Chem 91 (1987) 6269 (SPC/E).
+Source: GROMACS manual, "Run control", "Conserved quantity"; Berendsen, Grigera, Straatsma, J Phys Chem 91 (1987) 6269
+(SPC/E).
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import re
@@ -23,7 +27,7 @@ from ..records import Case, Host, Machine, Notice, Params, Residual
 from . import Garbage, Stated
 from .common import application_log as log
 from .common.application import Complaint, Recipe, Step, command, resolved, workers
-from .common.application_log import Part, Result
+from .common.application_log import Result
 from .common.grid import near_cubic
 from .common.memory import check_room
 from .common.printed import NUMBER
@@ -163,7 +167,9 @@ def _command(params: Params, host: Host) -> Command:
 
 _INPUT = re.compile(r"^; shakedown: (\d{1,9}) (\d{1,9}) (\d{1,9})$", re.MULTILINE)
 #: A row of the cycle accounting: name, ranks, threads, count, wall seconds, cycles, percent.
-_ROW = re.compile(rf"^ (\w[\w .,+/&()-]*?) {{2,}}(?:\d+ +\d+ +)?(?:\d+ +)?({NUMBER}) +{NUMBER} +{NUMBER}$", re.MULTILINE)
+_ROW = re.compile(
+    rf"^ (\w[\w .,+/&()-]*?) {{2,}}(?:\d+ +\d+ +)?(?:\d+ +)?({NUMBER}) +{NUMBER} +{NUMBER}$", re.MULTILINE
+)
 
 
 def parse(text: str, params: Params) -> tuple[Case, ...]:
@@ -210,7 +216,7 @@ def _table(whole: str, name: str) -> float:
     """A value of the first table of energies: columns of 15 characters, headings above numbers."""
     found = re.search(r"^   Energies \(kJ/mol\)\n((?:[^\n]+\n)+)", whole, re.MULTILINE)
     lines = found[1].splitlines() if found else []
-    for head, row in zip(lines, lines[1:], strict=False):
+    for head, row in itertools.pairwise(lines):
         names = [head[at : at + 15].strip() for at in range(0, len(head), 15)]
         if name in names:
             at = 15 * names.index(name)
@@ -248,7 +254,11 @@ def notices(text: str, params: Params) -> tuple[Notice, ...]:
 def _estimate_s(params: Params, host: Host) -> float:
     """Half a million atom steps a second of a rank, and what preparing takes."""
     atoms = _ATOMS * int(params["boxes"])
-    return 5.0 + atoms * 2e-5 + atoms * int(params["steps"]) / (5e5 * workers(host, int(params["ranks"])) * int(params["threads"]))
+    return (
+        5.0
+        + atoms * 2e-5
+        + atoms * int(params["steps"]) / (5e5 * workers(host, int(params["ranks"])) * int(params["threads"]))
+    )
 
 
 WORKLOAD = TABLE.workload(

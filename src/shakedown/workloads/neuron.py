@@ -1,18 +1,20 @@
 """NEURON, as a site has it: a network of cells with dendrites that excite and inhibit each other, as in an olfactory bulb.
 
-The network is generated from a size and a seed by a script of ours (below, written for this project): for each mitral cell with
-soma, primary dendrite, tuft and two lateral dendrites come fifteen granule cells; each granule cell meets four mitral cells
-in reciprocal synapses, and every tuft hears its own random train of spikes. All membranes are Hodgkin and Huxley's, built into
-NEURON, so that no compiler is needed. All random numbers hang on the cell and the seed alone (Random123), so that the spikes
-are the same over any number of ranks: bit by bit.
+The network is generated from a size and a seed by a script of ours (below, written for this project): for each mitral
+cell with soma, primary dendrite, tuft and two lateral dendrites come fifteen granule cells; each granule cell meets
+four mitral cells in reciprocal synapses, and every tuft hears its own random train of spikes. All membranes are Hodgkin
+and Huxley's, built into NEURON, so that no compiler is needed. All random numbers hang on the cell and the seed alone
+(Random123), so that the spikes are the same over any number of ranks: bit by bit.
 
 ``neuron.time`` is the time of ``psolve`` between two barriers on the slowest rank, without imports and building;
-``neuron.rate`` counts compartments times steps. Checked are the rates of the spikes of both kinds of cells (against those
-of known networks, within 15 % and what chance does to few cells), the number of spikes where the network is a known one, with ``reference`` the spikes against
-those of one rank (equal, bit by bit), and the number of ranks that NEURON saw: its wheel loads the MPI of the system, and
-under another launcher every rank simulates everything, each says one rank, and all end well.
+``neuron.rate`` counts compartments times steps. Checked are the rates of the spikes of both kinds of cells (against
+those of known networks, within 15 % and what chance does to few cells), the number of spikes where the network is a
+known one, with ``reference`` the spikes against those of one rank (equal, bit by bit), and the number of ranks that
+NEURON saw: its wheel loads the MPI of the system, and under another launcher every rank simulates everything, each says
+one rank, and all end well.
 
-Source: Hines, Carnevale, Neural Comput 9 (1997) 1179; Migliore et al., J Comput Neurosci 21 (2006) 119; NEURON's ParallelContext.
+Source: Hines, Carnevale, Neural Comput 9 (1997) 1179; Migliore et al., J Comput Neurosci 21 (2006) 119; NEURON's
+ParallelContext.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ _CASE = "generated network"
 _MAIN, _REFERENCE = "network", "reference"
 #: Cells to a mitral cell, itself among them.
 _GROUP = 16
-_NETWORK = '''"""A network of mitral and granule cells. Written for Shakedown; every random number hangs on a cell and the seed."""
+_NETWORK = '''"""Mitral and granule cells. Written for Shakedown; every random number hangs on a cell and the seed."""
 import argparse
 import hashlib
 import time
@@ -185,7 +187,9 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 def _command(params: Params, host: Host) -> Command:
     ranks = int(params["ranks"])
     words = tuple(word for name in ("cells", "steps", "segments", "seed") for word in (f"--{name}", str(params[name])))
-    reference = params["reference"] == "yes" or (params["reference"] == "auto" and params["size"] == "smoke" and ranks > 1)
+    reference = params["reference"] == "yes" or (
+        params["reference"] == "auto" and params["size"] == "smoke" and ranks > 1
+    )
     alone = Step(name=_REFERENCE, argv=("python", "network.py", *words))
     recipe = Recipe(
         application="neuron",
@@ -217,7 +221,9 @@ def parse(text: str, params: Params) -> tuple[Case, ...]:
     """The simulation. Raises Garbage."""
     parts = log.parts(text, "neuron", _MAIN)
     part = parts[_MAIN]
-    total, solve, build = (_number(part, rf"^network: {name} ({NUMBER}) s", name) for name in ("total", "psolve", "build"))
+    total, solve, build = (
+        _number(part, rf"^network: {name} ({NUMBER}) s", name) for name in ("total", "psolve", "build")
+    )
     mitral, granule, compartments, steps, segments, seed = _model(part)
     spikes = _spikes(part)
     told: Params = {"case": _CASE, "cells": mitral + granule, "steps": steps, "segments": segments, "seed": seed}
@@ -227,7 +233,9 @@ def parse(text: str, params: Params) -> tuple[Case, ...]:
         checks.append(log.deviation(spikes[0], known[0], 0.01, f"deviation of the spikes from {known[0]}"))
     if _REFERENCE in parts:
         same = _spikes(parts[_REFERENCE]) == spikes
-        checks.append(Residual(value=0.0 if same else 1.0, limit=0.0, kind="trains of spikes that differ from one rank's"))
+        checks.append(
+            Residual(value=0.0 if same else 1.0, limit=0.0, kind="trains of spikes that differ from one rank's")
+        )
     result = Result(
         told,
         {"compartment_steps": float(compartments * steps)},
@@ -246,7 +254,9 @@ def _number(part: Part, pattern: str, what: str) -> float:
 
 
 def _model(part: Part) -> tuple[int, ...]:
-    pattern = r"^network: (\d+) mitral and (\d+) granule cells, (\d+) compartments, (\d+) steps, (\d+) segments, seed (\d+)$"
+    pattern = (
+        r"^network: (\d+) mitral and (\d+) granule cells, (\d+) compartments, (\d+) steps, (\d+) segments, seed (\d+)$"
+    )
     found = re.search(pattern.replace(r"\d+", r"\d{1,12}"), part.text, re.MULTILINE)
     if found is None:
         raise Garbage("the output does not say which network was simulated")
@@ -287,7 +297,7 @@ def notices(text: str, params: Params) -> tuple[Notice, ...]:
     known = KNOWN.get((mitral + granule, steps, segments, seed))
     found = list(log.outside(part, _number(part, rf"^network: total ({NUMBER}) s", "the whole")))
     if known is not None and _spikes(part) != known:
-        text = "the spikes are not those of other machines bit by bit; a library of mathematics that rounds otherwise does that"
+        text = "the spikes are not those of other machines bit by bit: its mathematical library may round otherwise"
         found.append(Notice(code="neuron-other-spikes", text=text, advice="compare with one rank here: reference=yes"))
     return tuple(found)
 

@@ -1,18 +1,19 @@
 """OpenFOAM, as a site has it: large eddies behind a backward-facing step, by pisoFoam.
 
-The case is generated from a size and a seed: 680 n^3 uniform hexahedra, WALE's model, second order in time, GAMG for the
-pressure, steps of the same Courant number (``common/backward_step.py``). Above ten million cells a coarser mesh is made and
-refined on all ranks, since blockMesh and decomposePar are serial and take 1.6 kB a cell.
+The case is generated from a size and a seed: 680 n^3 uniform hexahedra, WALE's model, second order in time, GAMG for
+the pressure, steps of the same Courant number (``common/backward_step.py``). Above ten million cells a coarser mesh is
+made and refined on all ranks, since blockMesh and decomposePar are serial and take 1.6 kB a cell.
 
-``openfoam.rate`` counts cells times steps, ``openfoam.time`` is the time of the time loop on the slowest rank by OpenFOAM's own
-profiling (microseconds; ClockTime has whole seconds, ExecutionTime is processor time), ``openfoam.phase`` that of the solvers.
-``openfoam.iteration`` is the time of the pressure's solver by iterations: their number grows with the ranks, and that is
-no fault of the network.
+``openfoam.rate`` counts cells times steps, ``openfoam.time`` is the time of the time loop on the slowest rank by
+OpenFOAM's own profiling (microseconds; ClockTime has whole seconds, ExecutionTime is processor time),
+``openfoam.phase`` that of the solvers. ``openfoam.iteration`` is the time of the pressure's solver by iterations: their
+number grows with the ranks, and that is no fault of the network.
 
-Checked are the flow through inlet and outlet (1e-6 of it), the kinetic energy (of known cases within 2e-6; of others between
-that of a uniform flow in both channels, which no flow of these rates is below, and 6 % more, and 0.4 % with each unit of time), the profile five heights behind
-the step, the solvers' residuals, and the ranks that OpenFOAM saw: without ``-parallel`` every rank computes all of it and ends
-well. A log of one's own case has whole seconds unless its profiling is behind it; it is read as not verified.
+Checked are the flow through inlet and outlet (1e-6 of it), the kinetic energy (of known cases within 2e-6; of others
+between that of a uniform flow in both channels, which no flow of these rates is below, and 6 % more, and 0.4 % with
+each unit of time), the profile five heights behind the step, the solvers' residuals, and the ranks that OpenFOAM saw:
+without ``-parallel`` every rank computes all of it and ends well. A log of one's own case has whole seconds unless its
+profiling is behind it; it is read as not verified.
 
 Source: OpenFOAM's user guide, "Profiling", "Function objects"; Le, Moin, Kim, J Fluid Mech 330 (1997) 349.
 """
@@ -46,11 +47,17 @@ _SERIAL_CELLS = 10_000_000
 #: Kinetic energy (twice, a unit of density) by (n, steps, span, seed), and the velocities of its profile.
 KNOWN: dict[tuple[int, int, int, int], tuple[float, tuple[float, ...]]] = {
     (3, 10, 1, 1): (538.62104, (0.7284947, 0.8126465, 0.8157823, 0.8219372, 0.8311887, 0.8415554, 0.848851, 0.8525242)),
-    (4, 40, 1, 1): (542.375415, (0.7969573, 0.8051211, 0.8096063, 0.8181967, 0.8309805, 0.8449911, 0.8544194, 0.8590003)),
-    (2, 100, 1, 1): (550.549548, (0.3095139, 0.6607979, 0.8824407, 0.876942, 0.8840136, 0.8932537, 0.9003876, 0.9030897)),
+    (4, 40, 1, 1): (
+        542.375415,
+        (0.7969573, 0.8051211, 0.8096063, 0.8181967, 0.8309805, 0.8449911, 0.8544194, 0.8590003),
+    ),
+    (2, 100, 1, 1): (
+        550.549548,
+        (0.3095139, 0.6607979, 0.8824407, 0.876942, 0.8840136, 0.8932537, 0.9003876, 0.9030897),
+    ),
 }
 _NEAR, _PROFILE, _FLOW = 2e-6, 1e-5, 1e-6
-#: How much more energy a flow may have than a uniform one, at first and with each time unit: the layer behind the step grows.
+#: How much more energy a flow may have than a uniform one: at first, and with each unit of time, as its layers grow.
 _MOST, _GROWS = 0.06, 0.004
 #: The least energy a unit of span: both channels with a uniform flow of the inlet's rate, 10 x 5 + 20 x 6 (5/6)^2.
 _UNIFORM = 10 * 5 + 20 * 6 * (5 / 6) ** 2
@@ -76,7 +83,10 @@ def _command(params: Params, host: Host) -> Command:
     fine = _refinements(n)
     parts = near_cubic(ranks, 3)
     parallel = ("-parallel",) if ranks > 1 else ()
-    refine = [Step(name=f"refine{one + 1}", argv=("refineMesh", "-all", "-overwrite", *parallel), ranks=ranks) for one in range(fine)]
+    refine = [
+        Step(name=f"refine{one + 1}", argv=("refineMesh", "-all", "-overwrite", *parallel), ranks=ranks)
+        for one in range(fine)
+    ]
     recipe = Recipe(
         application="openfoam",
         programs={name: (name,) for name in (_MAIN, "blockMesh", "decomposePar", "refineMesh", "cat")},
@@ -120,7 +130,9 @@ _COMPLAINTS = (
 
 _INPUT = re.compile(r"^// shakedown: (\d{1,6}) (\d{1,9}) (\d{1,9}) (\d{1,9}) ([\d.]{1,12})$", re.MULTILINE)
 _TRIGGER = re.compile(rf'description +"([^"\n]*)";\s*calls +\d+;\s*totalTime +({NUMBER});', re.MULTILINE)
-_PRESSURE = re.compile(rf"Solving for p, Initial residual = \S+, Final residual = ({NUMBER}), No Iterations (\d{{1,9}})")
+_PRESSURE = re.compile(
+    rf"Solving for p, Initial residual = \S+, Final residual = ({NUMBER}), No Iterations (\d{{1,9}})"
+)
 
 
 def parse(text: str, params: Params) -> tuple[Case, ...]:
@@ -189,9 +201,7 @@ def _profile(part: Part) -> tuple[dict[str, float], float]:
 _PHASES = {"fvMatrix::solve.p": "solver of p", "fvMatrix::solve.U": "solver of U"}
 
 
-def _checks(
-    part: Part, key: tuple[int, int, int, int], speed: float, solved: list[tuple[str, str]]
-) -> list[Residual]:
+def _checks(part: Part, key: tuple[int, int, int, int], speed: float, solved: list[tuple[str, str]]) -> list[Residual]:
     """Energy, flow, profile, residuals."""
     energy, into, out = (
         log.one_number(part.text, pattern, f"OpenFOAM did not give {what} at the end")

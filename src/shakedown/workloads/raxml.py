@@ -1,16 +1,17 @@
 """RAxML, as a site has it: the comprehensive analysis (rapid bootstraps, then a search for the best tree) of an alignment.
 
-The alignment is generated from a size and a seed: a random tree, letters that evolve along it by GTR with four classes of
-rates, so that tree, model and likelihood of the truth are known (``functional_tests/alignment.py``). ``raxml.time`` is the time
-that RAxML's log gives for the full analysis, ``raxml.phase`` that of the bootstraps, which are independent of each other and
-scale, and of the three searches, which do not; ``raxml.bootstraps`` counts bootstraps a second.
+The alignment is generated from a size and a seed: a random tree, letters that evolve along it by GTR with four classes
+of rates, so that tree, model and likelihood of the truth are known (``functional_tests/alignment.py``). ``raxml.time``
+is the time that RAxML's log gives for the full analysis, ``raxml.phase`` that of the bootstraps, which are independent
+of each other and scale, and of the three searches, which do not; ``raxml.bootstraps`` counts bootstraps a second.
 
-Three things are checked. The likelihood that RAxML finds for the true tree must lie above that of the truth, which we compute,
-by half the number of free parameters within six standard deviations (Wilks): a wrong likelihood, or an alignment that is not the
-generated one, fails. The best tree that it finds must not be less likely than the true one, by more than a 1e-5 share. The
-threads that it started must be those asked for: Debian's build is of threads only and runs two where one is asked for, which is
-why ``threads`` begins at 2 there. Threads that outnumber the cores are refused, since they spin: such a run takes hundreds
-of times as long. A log of one's own analysis has no such truth and is read as not verified.
+Three things are checked. The likelihood that RAxML finds for the true tree must lie above that of the truth, which we
+compute, by half the number of free parameters within six standard deviations (Wilks): a wrong likelihood, or an
+alignment that is not the generated one, fails. The best tree that it finds must not be less likely than the true one,
+by more than a 1e-5 share. The threads that it started must be those asked for: Debian's build is of threads only and
+runs two where one is asked for, which is why ``threads`` begins at 2 there. Threads that outnumber the cores are
+refused, since they spin: such a run takes hundreds of times as long. A log of one's own analysis has no such truth and
+is read as not verified.
 
 Source: RAxML 8.2 manual; Stamatakis, Bioinformatics 30 (2014) 1312.
 """
@@ -111,7 +112,11 @@ def parse(text: str, params: Params) -> tuple[Case, ...]:
     part = search._replace(ranks=asked if isinstance(asked, int) and search.wall_s is not None else 0)
     result = Result(told, {"bootstraps": float(count)}, total, total, phases, _threads(search), check, more)
     work = Case(
-        kernel="bootstraps", params=told, work={"bootstraps": float(count)}, seconds=(phases["bootstraps"],), residual=check
+        kernel="bootstraps",
+        params=told,
+        work={"bootstraps": float(count)},
+        seconds=(phases["bootstraps"],),
+        residual=check,
     )
     return (*log.cases(part, result, seen_what="threads"), work)
 

@@ -1,10 +1,10 @@
 """What the applications of a site share: how they are found and started, what a size is, and what a transcript holds.
 
-A workload gives a `Recipe`: its programs, the steps of a job in their order (prepare, the run on ranks, a check), and what
-its typical errors mean in words. ``functional_tests/application.py`` finds the programs (modules, PATH, a container), carries
-the steps out in the run's folder and prints a transcript (`application_log`), which the workload's ``parse`` reads. All here is
-pure. A generated input has three sizes for which 2, 64 and 2,048 cores take a minute or more, and ``smoke``, which takes seconds;
-with ``weak`` the size is that of one rank.
+A workload gives a `Recipe`: its programs, the steps of a job in their order (prepare, the run on ranks, a check), and
+what its typical errors mean in words. ``functional_tests/application.py`` finds the programs (modules, PATH, a
+container), carries the steps out in the run's folder and prints a transcript (`application_log`), which the workload's
+``parse`` reads. All here is pure. A generated input has three sizes for which 2, 64 and 2,048 cores take a minute or
+more, and ``smoke``, which takes seconds; with ``weak`` the size is that of one rank.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .lists import words
 
 
 class Complaint(Record, frozen=True, kw_only=True):
-    """What a line of a program that failed means: ``pattern`` is a regular expression, whose groups ``what`` may name as {1}."""
+    """What a line of a program that failed means. ``pattern``: a regular expression; ``what`` may name its groups as {1}."""
 
     pattern: str
     what: str
@@ -35,7 +35,7 @@ class Step(Record, frozen=True, kw_only=True):
     name: str
     argv: tuple[str, ...]
     ranks: int = 0  # 0: without a launcher
-    env: dict[str, str] = {}
+    env: dict[str, str] = msgspec.field(default_factory=dict)
     ends_with: tuple[int, ...] = (0,)  # exit codes with which its output is read
     shows: tuple[str, ...] = ()  # files of the run's folder (patterns) whose text joins the transcript
 
@@ -48,8 +48,10 @@ class Recipe(Record, frozen=True, kw_only=True):
     install: str  # the command that brings it
     steps: tuple[Step, ...]
     complaints: tuple[Complaint, ...] = ()
-    files: dict[str, str] = {}  # the generated input: path in the run's folder -> text
-    unset: dict[str, str] = {}  # environment variables that are set where there are none of that name
+    #: The generated input: path in the run's folder -> text.
+    files: dict[str, str] = msgspec.field(default_factory=dict)
+    #: Environment variables that are set where there are none of that name.
+    unset: dict[str, str] = msgspec.field(default_factory=dict)
     modules: tuple[str, ...] = ()
     container: str = ""
     mpi: str = "auto"

@@ -8,10 +8,10 @@
     shakedown: step search ended after 12.345678 s with exit code 0
     shakedown: end
 
-A log without these lines is a program's own, as a user has it: it is the one part, of which neither ranks nor the time from
-outside are known. The rules are the same for all applications: a text that ends early is no time; a time by the log may not
-exceed the time from outside; a program that did not see the ranks that were asked for has no score, since N copies of a
-run of one rank end well and look fast.
+A log without these lines is a program's own, as a user has it: it is the one part, of which neither ranks nor the time
+from outside are known. The rules are the same for all applications: a text that ends early is no time; a time by the
+log may not exceed the time from outside; a program that did not see the ranks that were asked for has no score, since N
+copies of a run of one rank end well and look fast.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Result(NamedTuple):
 
 
 def cases(part: Part, result: Result, *, seen_what: str = "ranks") -> tuple[Case, ...]:
-    """The cases of a run: the phase that counts with its check, every phase, the whole from outside, and each other check."""
+    """The cases of a run: the phase that counts, with its check; every phase; all from outside; each other check."""
     if not 0 < result.seconds <= result.total_s * (1 + CLOCKS) + CLOCKS:
         raise Garbage(
             f"the phase that counts took {result.seconds:g} s of {result.total_s:g} s: one of the two is wrong"

@@ -1,8 +1,9 @@
 """OpenFOAM's input for large eddies behind a backward-facing step: dictionaries written for this project.
 
-Lengths in heights of the step, velocities in that of the inlet: a channel five heights high and ten long, a step down by one
-height (expansion 1.2), twenty heights behind it, and a periodic span of four times ``span``; uniform hexahedra with an edge of 1/n, 680 n^3 of
-them. Reynolds number 5,100 (Le, Moin, Kim), WALE's model, second order in time, steps of 0.3/n (Courant number about 0.5).
+Lengths in heights of the step, velocities in that of the inlet: a channel five heights high and ten long, a step down
+by one height (expansion 1.2), twenty heights behind it, and a periodic span of four times ``span``; uniform hexahedra
+with an edge of 1/n, 680 n^3 of them. Reynolds number 5,100 (Le, Moin, Kim), WALE's model, second order in time, steps
+of 0.3/n (Courant number about 0.5).
 
 Source: Le, Moin, Kim, J Fluid Mech 330 (1997) 349 (the flow); Nicoud, Ducros, Flow Turb Comb 62 (1999) 183 (WALE).
 """
@@ -26,16 +27,22 @@ runTimeModifiable no;
 profiling {{ active true; cpuInfo false; memInfo false; sysInfo false; }}
 functions
 {{
-  square {{ type magSqr; libs ("libfieldFunctionObjects.so"); field U; executeControl timeStep; executeInterval {steps}; writeControl none; }}
+  square
+  {{
+    type magSqr; libs ("libfieldFunctionObjects.so"); field U;
+    executeControl timeStep; executeInterval {steps}; writeControl none;
+  }}
   energy
   {{
     type volFieldValue; libs ("libfieldFunctionObjects.so"); fields (magSqr(U)); operation volIntegrate;
-    regionType all; writeFields false; log true; executeControl timeStep; executeInterval {steps}; writeControl timeStep; writeInterval {steps};
+    regionType all; writeFields false; log true;
+    executeControl timeStep; executeInterval {steps}; writeControl timeStep; writeInterval {steps};
   }}
   outlet
   {{
     type surfaceFieldValue; libs ("libfieldFunctionObjects.so"); fields (phi); operation sum; regionType patch; name outlet;
-    writeFields false; log true; executeControl timeStep; executeInterval {steps}; writeControl timeStep; writeInterval {steps};
+    writeFields false; log true;
+    executeControl timeStep; executeInterval {steps}; writeControl timeStep; writeInterval {steps};
   }}
   inlet {{ $outlet; name inlet; }}
   profile
@@ -107,7 +114,8 @@ def _field(dimensions: str, inner: str, inlet: str, outlet: str, wall: str) -> s
 def files(n: int, steps: int, span: int, halved: int, parts: tuple[int, ...], seed: int) -> dict[str, str]:
     """Every dictionary by its path, for a mesh of ``680 n^3 span`` cells in ``parts`` parts along x, y and z.
 
-    The mesh that is made at first has half as many cells along each edge, and half of these, ``halved`` times. The seed moves the velocity of the inlet by up to a thousandth, so that two seeds are two flows.
+    The mesh that is made at first has half as many cells along each edge, and half of these, ``halved`` times.
+    The seed moves the velocity of the inlet by up to a thousandth, so that two seeds are two flows.
     """
     speed = 1.0 + 1e-3 * ((seed * 7919) % 1000) / 1000
     m = n >> halved

@@ -1,8 +1,8 @@
 """What ``raxml`` and ``examl`` share: the generated alignment, and the bounds by which its likelihoods are judged.
 
-Wilks' theorem: twice the logarithm of the ratio of the optimised to the true likelihood is distributed as chi-squared with as
-many degrees of freedom k as there are free parameters, so that the difference of the logarithms is k/2 with a standard
-deviation of sqrt(k/2).
+Wilks' theorem: twice the logarithm of the ratio of the optimised to the true likelihood is distributed as chi-squared
+with as many degrees of freedom k as there are free parameters, so that the difference of the logarithms is k/2 with a
+standard deviation of sqrt(k/2).
 
 Source: Wilks, Ann Math Stat 9 (1938) 60.
 """
@@ -31,7 +31,8 @@ _DEVIATIONS, _LEFT = 6.0, 5.0
 #: The share of its logarithm by which the best tree's likelihood may be below the true tree's.
 SHARE = 1e-5
 _MADE = re.compile(
-    rf"^alignment of (\d{{1,9}}) taxa and (\d{{1,12}}) sites, seed (\d{{1,9}}): log-likelihood ({NUMBER})$", re.MULTILINE
+    rf"^alignment of (\d{{1,9}}) taxa and (\d{{1,12}}) sites, seed (\d{{1,9}}): log-likelihood ({NUMBER})$",
+    re.MULTILINE,
 )
 
 
@@ -85,4 +86,6 @@ def likelihood(found: Truth, optimised: float) -> Residual:
 def best(found: float, true: float) -> Residual:
     """How much less likely the best tree is than the true one, as a share of the logarithm; 0 where it is more likely."""
     value = max(0.0, true - found) / abs(true) if true else None
-    return Residual(value=value, limit=SHARE, kind="share of the log-likelihood by which the tree found is worse than the true one")
+    return Residual(
+        value=value, limit=SHARE, kind="share of the log-likelihood by which the tree found is worse than the true one"
+    )
