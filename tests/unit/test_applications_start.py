@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import msgspec
@@ -287,16 +286,14 @@ def test_letters_are_as_frequent_as_the_model_says() -> None:
         assert (letters == letter).mean() == pytest.approx(share, abs=0.015)
 
 
-def test_the_driver_takes_recipes_alone(tmp_path: Path) -> None:
+def test_the_driver_takes_recipes_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
     for text in ("", "{}", "[1]", "not json"):
         (tmp_path / "recipe.json").write_text(text)
-        done = subprocess.run(
-            [sys.executable, "-m", "shakedown.functional_tests.application"],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 2 and "no job in this folder" in done.stderr
+        assert application.main() == 2
+        assert "no job in this folder" in capsys.readouterr().err
 
 
 def test_a_program_that_the_user_names_takes_the_place_of_the_first() -> None:

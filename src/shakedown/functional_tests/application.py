@@ -145,15 +145,20 @@ class Say:
             sys.stdout.flush()
 
 
+def read_recipe(path: Path) -> Recipe:
+    """The job that the harness left. Raises BadInput."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Recipe)
+    except (OSError, *strict.UNREADABLE) as error:
+        hint = "it is written by the harness: shakedown run raxml"
+        raise BadInput(f"there is no job in this folder: {error}", where=path.name, hint=hint) from None
+
+
 def main() -> int:
     """Carry out the job of this folder; the exit code."""
     folder = Path.cwd()
     try:
-        try:
-            recipe = msgspec.json.decode((folder / "recipe.json").read_bytes(), type=Recipe)
-        except (OSError, *strict.UNREADABLE) as error:
-            hint = "it is written by the harness: shakedown run raxml"
-            raise BadInput(f"there is no job in this folder: {error}", where="recipe.json", hint=hint) from None
+        recipe = read_recipe(folder / "recipe.json")
         host = read_host("host.json")
         _modules.load(recipe.modules)
         with _work.ended_by_signals():

@@ -6,7 +6,7 @@ times taxa that it went through a second.
 
 Checked are the likelihood of the true tree (by a second, short run) against that of the truth by Wilks' theorem; that
 the tree found is not less likely than the true one by more than a 1e-5 share; and that ExaML saw the ranks that were
-asked for, which each report. Over 1, 2 and 8 ranks the likelihoods found differ by rounding alone.
+requested, which each reports. Over 1, 2 and 8 ranks the likelihoods found differ by rounding alone.
 
 Debian's program ``examl`` on PATH is a script that calls mpirun itself; the one behind it is taken.
 

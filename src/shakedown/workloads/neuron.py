@@ -11,7 +11,7 @@ and Huxley's, built into NEURON, so that no compiler is needed. All random numbe
 those of known networks, within 15 % and what chance does to few cells), the number of spikes where the network is a
 known one, with ``reference`` the spikes against those of one rank (equal, bit by bit), and the number of ranks that
 NEURON saw: its wheel loads the MPI of the system, and under another launcher every rank simulates everything, each says
-one rank, and all end well.
+one rank, and all succeed.
 
 Source: Hines, Carnevale, Neural Comput 9 (1997) 1179; Migliore et al., J Comput Neurosci 21 (2006) 119; NEURON's
 ParallelContext.

@@ -7,12 +7,12 @@ made and refined on all ranks, since blockMesh and decomposePar are serial and t
 ``openfoam.rate`` counts cells times steps, ``openfoam.time`` is the time of the time loop on the slowest rank by
 OpenFOAM's own profiling (microseconds; ClockTime has whole seconds, ExecutionTime is processor time),
 ``openfoam.phase`` that of the solvers. ``openfoam.iteration`` is the time of the pressure's solver by iterations: their
-number grows with the ranks, and that is no fault of the network.
+number grows with the ranks, and the network is not to blame for that.
 
 Checked are the flow through inlet and outlet (1e-6 of it), the kinetic energy (of known cases within 2e-6; of others
 between that of a uniform flow in both channels, which no flow of these rates is below, and 6 % more, and 0.4 % with
 each unit of time), the profile five heights behind the step, the solvers' residuals, and the ranks that OpenFOAM saw:
-without ``-parallel`` every rank computes all of it and ends well. A log of one's own case has whole seconds unless its
+without ``-parallel`` every rank computes all of it and succeeds. A log of one's own case has whole seconds unless its
 profiling is behind it; it is read as not verified.
 
 Source: OpenFOAM's user guide, "Profiling", "Function objects"; Le, Moin, Kim, J Fluid Mech 330 (1997) 349.

@@ -8,8 +8,8 @@ of each other and scale, and of the three searches, which do not; ``raxml.bootst
 Three things are checked. The likelihood that RAxML finds for the true tree must lie above that of the truth, which we
 compute, by half the number of free parameters within six standard deviations (Wilks): a wrong likelihood, or an
 alignment that is not the generated one, fails. The best tree that it finds must not be less likely than the true one,
-by more than a 1e-5 share. The threads that it started must be those asked for: Debian's build is of threads only and
-runs two where one is asked for, which is why ``threads`` begins at 2 there. Threads that outnumber the cores are
+by more than a 1e-5 share. The threads that it started must be those requested: Debian's build is of threads only and
+runs two where one is requested, which is why ``threads`` begins at 2 there. Threads that outnumber the cores are
 refused, since they spin: such a run takes hundreds of times as long. A log of one's own analysis has no such truth and
 is read as not verified.
 
@@ -122,7 +122,8 @@ def parse(text: str, params: Params) -> tuple[Case, ...]:
 
 
 def _number(text: str, pattern: str, what: str) -> float:
-    return log.one_number(text, pattern, f"RAxML's log does not give {what}")
+    value: float = log.one_number(text, pattern, f"RAxML's log does not give {what}")
+    return value
 
 
 def _threads(part: Part) -> tuple[int, ...]:
