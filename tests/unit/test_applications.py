@@ -202,3 +202,11 @@ def test_published_rows_of_another_input_are_not_laid_beside_ours(name: str, goo
 def test_a_check_without_a_number_fails() -> None:
     assert not log.deviation(1.0, 0.0, 1.0, "nothing").passed
     assert log.deviation(1.01, 1.0, 0.02, "share") == Residual(value=pytest.approx(0.01), limit=0.02, kind="share")
+
+
+def test_what_documents_publish_of_applications_is_defined_once() -> None:
+    """`compare` lays runs beside published systems by metrics that are a workload's own or theirs, never both."""
+    from shakedown import published
+
+    own = {metric.name: metric for name in workloads.names() for metric in workloads.get(name).metrics}
+    assert not set(published.metrics(own)) & set(own)

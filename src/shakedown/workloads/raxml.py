@@ -146,7 +146,7 @@ def notices(text: str, params: Params) -> tuple[Notice, ...]:
 
 def _estimate_s(params: Params, host: Host) -> float:
     """A bootstrap costs 1.5e-5 s a character for 24 taxa on a core, a search as much as six of them."""
-    each = 1.5e-5 * int(params["taxa"]) * int(params["sites"]) * (int(params["taxa"]) / 24) ** 0.5
+    each: float = 1.5e-5 * int(params["taxa"]) * int(params["sites"]) * (int(params["taxa"]) / 24) ** 0.5
     return 2.0 + each * (int(params["bootstraps"]) + 20) / int(params["threads"])
 
 
