@@ -98,7 +98,7 @@ def parse(text: str, params: Params) -> tuple[Case, ...]:
     if truth is None:
         told["check"] = "not verified"
     else:
-        found = _number(parts[_TRUTH], rf"^Likelihood tree 0: ({NUMBER})", "the likelihood of the true tree")
+        found = _number(log.step(parts, _TRUTH), rf"^Likelihood tree 0: ({NUMBER})", "the likelihood of the true tree")
         check = phylogeny.best(best, found)
         more = (phylogeny.likelihood(truth, found),)
         work = {"characters": float(patterns * truth.taxa)}

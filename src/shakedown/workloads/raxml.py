@@ -105,7 +105,9 @@ def parse(text: str, params: Params) -> tuple[Case, ...]:
     if truth is None:
         told["check"] = "not verified"
     else:
-        found = _number(parts[_TRUTH].text, rf"^Final GAMMA +likelihood: ({NUMBER})", "the likelihood of the true tree")
+        found = _number(
+            log.step(parts, _TRUTH).text, rf"^Final GAMMA +likelihood: ({NUMBER})", "the likelihood of the true tree"
+        )
         check = phylogeny.best(best, found)
         more = (phylogeny.likelihood(truth, found),)
     asked = params.get("threads")

@@ -75,6 +75,13 @@ def parts(text: str, application: str, main: str) -> dict[str, Part]:
     return found
 
 
+def step(found: Mapping[str, Part], name: str) -> Part:
+    """The step of that name. Raises Garbage where the transcript has none."""
+    if name not in found:
+        raise Garbage(f"the transcript has no step {name}")
+    return found[name]
+
+
 def _part(lines: Sequence[str], at: int) -> tuple[int, Part]:
     """The step that begins at a line, and the line behind it."""
     head = _STEP.match(lines[at])
