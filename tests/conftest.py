@@ -27,6 +27,8 @@ PACKAGES = {
     "ucx_perftest": "ucx-utils",
     "/usr/sbin/bonnie++": "bonnie++",
     "lmp": "lammps",
+    "/usr/lib/examl/bin/examl-sse3": "examl",
+    "parse-examl": "examl",
     "chromium": "chromium",
     "likwid-bench": "likwid",
     "mpicxx": "libopenmpi-dev",

@@ -341,13 +341,14 @@ def _directories() -> Iterator[Reader]:
     from shakedown.acceptance import availability
     from shakedown.acceptance.plan import AvailabilityTest
     from shakedown.analysis import case_stream
-    from shakedown.functional_tests import mpi_bindings
+    from shakedown.functional_tests import application, mpi_bindings
     from shakedown.machine import NO_CPU, recording
     from shakedown.records import Case, Host, Job, Measurement, Memory, Plan
     from shakedown.results import outcome
     from shakedown.results.run_directory import RunDirectory
     from shakedown.run.batch import submission
     from shakedown.schedulers import JobRecord
+    from shakedown.workloads.common.application import Recipe, Step
 
     case = Case(kernel="triad", work={"bytes": 8.0}, seconds=(1.0,))
     measured = Measurement(
@@ -376,6 +377,8 @@ def _directories() -> Iterator[Reader]:
     yield Reader("job.json of a lost result", (_line(job),), _at("job.json", recovered), share=0.3)
     yield Reader("end of a batch job", (_line([ended]),), _at("ended.json", submission.ended), share=0.3)
     yield Reader("host of a demonstration", (_line(host),), lambda path: mpi_bindings.read_host(str(path)), share=0.3)
+    recipe = Recipe(application="a", programs={"x": ("x",)}, install="i", steps=(Step(name="s", argv=("x",)),))
+    yield Reader("recipe of an application", (_line(recipe),), application.read_recipe, share=0.3)
     yield Reader("report of an availability test", (b"{}",), _at("stdout", judged), share=0.3)
     index = files("machines/*/machine.json")
 

@@ -62,6 +62,14 @@ def test_lammps_runs_its_melt_and_a_sites_input_beside_its_data_file(tmp_path: P
     assert run(other, "lammps", f'{{ input = "{site / "in.minimised"}", ranks = 1 }}')["lammps.step"] > 0
 
 
+@pytest.mark.needs("/usr/lib/examl/bin/examl-sse3", "parse-examl", "mpirun")
+def test_examl_finds_a_tree_that_is_not_worse_than_the_true_one(tmp_path: Path) -> None:
+    """The smallest input, on one rank, which waits for nobody."""
+    program = "/usr/lib/examl/bin/examl-sse3"
+    found = run(tmp_path, "examl", f'{{ program = "{program}", taxa = 8, sites = 100, ranks = 1 }}')
+    assert 0 < found["examl.time"] < found["examl.outside"]
+
+
 def test_a_site_stream_is_run_where_it_is_named(tmp_path: Path) -> None:
     fake = tmp_path / "stream"
     recording = Path(__file__).parent.parent / "recordings" / "mccalpin" / "stream-5.10-zen4.log"

@@ -35,7 +35,10 @@ UNITS = {
 KNOWN = {name: Metric(name=name, title=name, unit=unit, better="none") for name, unit in UNITS.items()}
 KNOWN |= {
     one.name: one
-    for name in ("checkpoint", "gpu_query", "gemm", "stream", "filesystem", "path_loss", "manet", "osu")
+    for name in (
+        *("checkpoint", "gpu_query", "gemm", "stream", "filesystem", "path_loss", "manet", "osu"),
+        *("neuron", "openfoam", "quantum_espresso", "raxml"),
+    )
     for one in workloads.get(name).metrics
 }
 

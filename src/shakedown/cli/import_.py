@@ -19,7 +19,8 @@ def command(
         str,
         typer.Argument(
             help="Whose output it is: xhpl (any HPL), hpcc, mccalpin (STREAM), fio, ior, mdtest, io500, bonnie (bonnie++), "
-            "elbencho, osu, imb, nccl_tests, perftest, ucx_perftest, iperf3, lammps, or any other workload."
+            "elbencho, osu, imb, nccl_tests, perftest, ucx_perftest, iperf3, lammps, "
+            "quantum_espresso, openfoam, gromacs, raxml, examl, or any other workload."
         ),
     ],
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Its logs; also packed (gz, xz, bz2).")],

@@ -198,12 +198,12 @@ class Site(NamedTuple):
     launcher: str = ""  # empty: the first that can
 
 
-def started(site: Site, argv: Sequence[str]) -> launchers.Started:
-    """The words that start a program on all ranks, and their environment. Raises Unavailable."""
+def started(site: Site, argv: Sequence[str], env: Mapping[str, str] | None = None) -> launchers.Started:
+    """The words that start a program on all ranks, and their environment, to which ``env`` belongs. Raises Unavailable."""
     mpi, facts = site.mpi, site.mpi.facts
     source = {"source": facts.get("source", "site"), "mpicxx": facts.get("mpicxx", "")}
     built = {"mpi": {"flavour": mpi.name, "version": mpi.version, **source}}
-    command = Command(argv=tuple(argv), ranks=site.ranks, site_mpi=facts.get("source") != "wheel")
+    command = Command(argv=tuple(argv), env=dict(env or {}), ranks=site.ranks, site_mpi=facts.get("source") != "wheel")
     return launchers.wrap(
         command, site.host, allocation=site.allocation, hosts=site.hosts, launcher=site.launcher, build=built
     )

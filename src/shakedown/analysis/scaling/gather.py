@@ -19,7 +19,22 @@ if TYPE_CHECKING:
 #: What may be counted, the widest first: where two grow together the first is named.
 COUNTED = ("nodes", "gpus", "ranks", "cores", "threads")
 #: Parameters that say how large the work is: alike in strong scaling, in proportion in weak.
-SIZES = ("n", "size", "shape", "bytes", "rows", "cells", "atoms", "bodies", "grid", "steps")
+SIZES = (
+    "n",
+    "size",
+    "shape",
+    "bytes",
+    "rows",
+    "cells",
+    "atoms",
+    "bodies",
+    "grid",
+    "steps",
+    "sites",
+    "patterns",
+    "boxes",
+    "span",
+)
 #: Work a worker of a weak series may differ by this: sizes are whole numbers.
 WEAK_TOLERANCE = 0.05
 
