@@ -1,6 +1,8 @@
 // What vectors of every length share: loads and stores at any address by the compiler's vector extension.
 #pragma once
 
+#include <utility>
+
 #include "loops.hpp"
 
 namespace shakedown::hpcg {
@@ -16,6 +18,25 @@ struct Lanes {
     return x;
   }
   SHAKEDOWN_INLINE static void store(double* to, V x) { __builtin_memcpy(to, &x, sizeof x); }
+  /// The last d numbers of `before` and the first of x; and the last of x and the first d of `behind`.
+  template <int d>
+  SHAKEDOWN_INLINE static V up(V before, V x) {
+    return up<d>(before, x, std::make_integer_sequence<int, kLanes>());
+  }
+  template <int d>
+  SHAKEDOWN_INLINE static V down(V x, V behind) {
+    return down<d>(x, behind, std::make_integer_sequence<int, kLanes>());
+  }
+
+ private:
+  template <int d, int... k>
+  SHAKEDOWN_INLINE static V up(V before, V x, std::integer_sequence<int, k...>) {
+    return __builtin_shufflevector(before, x, (kLanes - d + k)...);
+  }
+  template <int d, int... k>
+  SHAKEDOWN_INLINE static V down(V x, V behind, std::integer_sequence<int, k...>) {
+    return __builtin_shufflevector(x, behind, (d + k)...);
+  }
 };
 
 }  // namespace

@@ -56,11 +56,37 @@ SHAKEDOWN_INLINE Eight<I> fetch(const double* x, const std::int32_t* columns) {
   return found;
 }
 
+/// Asks for what a pass over slots will read so many of them later; an address past the end never faults.
+#ifndef AHEADV
+#define AHEADV 16
+#define AHEADC 32
+#endif
+inline constexpr std::int64_t kValuesAhead = AHEADV, kColumnsAhead = AHEADC;
+template <bool up>
+SHAKEDOWN_INLINE void prefetch(const Part& part, std::int64_t s) {
+  constexpr std::int64_t kValues = (up ? kValuesAhead : -kValuesAhead) * kRows,
+                         kColumns = (up ? kColumnsAhead : -kColumnsAhead) * kRows;
+  if (AHEADV) __builtin_prefetch(part.values + s * kRows + kValues);
+  if (AHEADC) __builtin_prefetch(part.columns + s * kRows + kColumns);
+}
+
 /// sum + the slots [first, last) times x.
 template <class I>
 SHAKEDOWN_INLINE Eight<I> added(Eight<I> sum, const Part& part, std::int64_t first, std::int64_t last,
                                 const double* x) {
   for (std::int64_t s = first; s < last; ++s) {
+    prefetch<true>(part, s);
+    sum = sum + Eight<I>::load(part.values + s * kRows) * fetch<I>(x, part.columns + s * kRows);
+  }
+  return sum;
+}
+
+/// The same from the last slot to the first: what goes backward through memory, prefetchers follow only step by step.
+template <class I>
+SHAKEDOWN_INLINE Eight<I> added_backward(Eight<I> sum, const Part& part, std::int64_t first, std::int64_t last,
+                                         const double* x) {
+  for (std::int64_t s = last - 1; s >= first; --s) {
+    prefetch<false>(part, s);
     sum = sum + Eight<I>::load(part.values + s * kRows) * fetch<I>(x, part.columns + s * kRows);
   }
   return sum;
@@ -81,78 +107,91 @@ void multiply(const Matrix& a, const double* x, double* y, std::int64_t first, s
   for (std::int64_t c = first; c < last; ++c) product<I>(a, x, c).store(y + c * kRows);
 }
 
-/// Rows of a chunk in their order: x = start - scaled x of the row before.
-SHAKEDOWN_INLINE void chain_up(const double* start, const double* scaled, double before, double* x) {
-#pragma GCC unroll 8
-  for (std::int64_t i = 0; i < kRows; ++i) x[i] = before = start[i] - scaled[i] * before;
-}
-SHAKEDOWN_INLINE void chain_down(const double* start, const double* scaled, double behind, double* x) {
-#pragma GCC unroll 8
-  for (std::int64_t i = kRows - 1; i >= 0; --i) x[i] = behind = start[i] - scaled[i] * behind;
+/// Eight numbers moved d places on (`up`) or back; what comes in is `fill`.
+template <class I, int d, bool up>
+SHAKEDOWN_INLINE Eight<I> moved(const Eight<I>& x, double fill) {
+  constexpr int kParts = Eight<I>::kParts, kWhole = d / I::kLanes;
+  const typename I::V in = fill - typename I::V{};
+  Eight<I> out;
+  for (int p = 0; p < kParts; ++p) {
+    const auto part = [&](int k) { return k < 0 || k >= kParts ? in : x.part[k]; };
+    if constexpr (kWhole > 0) {
+      out.part[p] = part(up ? p - kWhole : p + kWhole);
+    } else if constexpr (up) {
+      out.part[p] = I::template up<d>(part(p - 1), x.part[p]);
+    } else {
+      out.part[p] = I::template down<d>(x.part[p], part(p + 1));
+    }
+  }
+  return out;
 }
 
-/// Rows of a chunk whose own rows are in several slots, or out of line.
-SHAKEDOWN_INLINE void serial_up(const Part& part, std::int64_t first, std::int64_t last, const double* start,
-                                const double* inverse, double* all, std::int64_t row) {
-  for (std::int64_t i = 0; i < kRows; ++i) {
-    double sum = 0;
-    for (std::int64_t s = first; s < last; ++s) sum += part.values[s * kRows + i] * all[part.columns[s * kRows + i]];
-    all[row + i] = start[i] - sum * inverse[i];
-  }
+/// x of row i = start + factor times x of the row before (up) or behind, the first of these being `from`: as products of
+/// the rows' steps, by doubling (H. S. Stone, Journal of the ACM 20, 27, 1973), so that only one step waits for `from`.
+template <class I, bool up>
+SHAKEDOWN_INLINE Eight<I> chained(Eight<I> start, Eight<I> factor, double from) {
+  start = start + factor * moved<I, 1, up>(start, 0);
+  factor = factor * moved<I, 1, up>(factor, 1);
+  start = start + factor * moved<I, 2, up>(start, 0);
+  factor = factor * moved<I, 2, up>(factor, 1);
+  start = start + factor * moved<I, 4, up>(start, 0);
+  factor = factor * moved<I, 4, up>(factor, 1);
+  return start + factor * Eight<I>::set(from);
 }
-SHAKEDOWN_INLINE void serial_down(const Part& part, std::int64_t first, std::int64_t last, const double* start,
+
+/// Rows of a chunk whose own rows are in several slots, or out of line: one after the other.
+template <bool up>
+SHAKEDOWN_INLINE void serial_rows(const Part& part, std::int64_t first, std::int64_t last, const double* start,
                                   const double* inverse, double* all, std::int64_t row) {
-  for (std::int64_t i = kRows - 1; i >= 0; --i) {
+  for (std::int64_t k = 0; k < kRows; ++k) {
+    const std::int64_t i = up ? k : kRows - 1 - k;
     double sum = 0;
     for (std::int64_t s = first; s < last; ++s) sum += part.values[s * kRows + i] * all[part.columns[s * kRows + i]];
     all[row + i] = start[i] - sum * inverse[i];
   }
 }
 
-/// The last step of a sweep forward in chunk c: `sum` lacks the chunk's own rows, and becomes x / inverse without them.
-template <class I>
-SHAKEDOWN_INLINE void finish_forward(const Matrix& a, std::int64_t c, const Eight<I>& sum, double* x) {
-  const auto inverse = Eight<I>::set(1) / Eight<I>::load(a.diagonal + c * kRows);
-  const auto start = sum * inverse;
-  const auto serial = a.serial_lower[c];
-  if (serial == 0) return start.store(x + c * kRows);
-  alignas(64) double from[kRows], factor[kRows];
-  start.store(from);
-  const std::int64_t end = a.lower.begin[c + 1], slot = end - slots_of(serial);
+/// Of a chunk's serial slots [first, last): x = start - what they contribute over the diagonal, row after row.
+template <class I, bool up>
+SHAKEDOWN_INLINE void finish(const Part& part, std::int64_t first, std::int64_t last, std::uint8_t serial,
+                             const Eight<I>& start, const Eight<I>& inverse, double* x, std::int64_t c) {
   if ((serial & kChained) != 0) {
-    (Eight<I>::load(a.lower.values + slot * kRows) * inverse).store(factor);
-    return chain_up(from, factor, x[a.lower.columns[slot * kRows]], x + c * kRows);
+    const double from = x[part.columns[first * kRows + (up ? 0 : kRows - 1)]];
+    const auto factor = Eight<I>::set(0) - Eight<I>::load(part.values + first * kRows) * inverse;
+    return chained<I, up>(start, factor, from).store(x + c * kRows);
   }
+  if (first == last) return start.store(x + c * kRows);
+  alignas(64) double begin[kRows], factor[kRows];
+  start.store(begin);
   inverse.store(factor);
-  serial_up(a.lower, slot, end, from, factor, x, c * kRows);
+  serial_rows<up>(part, first, last, begin, factor, x, c * kRows);
 }
 
-/// And backward: x = start - the upper part over the diagonal.
+template <class I>
+SHAKEDOWN_INLINE Eight<I> inverse_of(const Matrix& a, std::int64_t c) {
+  return Eight<I>::set(1) / Eight<I>::load(a.diagonal + c * kRows);
+}
+
 template <class I, bool kFromZero>
 SHAKEDOWN_INLINE void sweep_back(const Matrix& a, const double* t, double* x, std::int64_t c) {
   const auto serial = a.serial_upper[c];
   const std::int64_t slot = a.upper.begin[c], end = slot + slots_of(serial);
-  const auto sum = added<I>(Eight<I>::set(0), a.upper, end, a.upper.begin[c + 1], x);
-  const auto inverse = Eight<I>::set(1) / Eight<I>::load(a.diagonal + c * kRows);
+  const auto sum = added_backward<I>(Eight<I>::set(0), a.upper, end, a.upper.begin[c + 1], x);
+  const auto inverse = inverse_of<I>(a, c);
   const auto start = kFromZero ? Eight<I>::load(x + c * kRows) - sum * inverse
                                : (Eight<I>::load(t + c * kRows) - sum) * inverse;
-  if (serial == 0) return start.store(x + c * kRows);
-  alignas(64) double from[kRows], factor[kRows];
-  start.store(from);
-  if ((serial & kChained) != 0) {
-    (Eight<I>::load(a.upper.values + slot * kRows) * inverse).store(factor);
-    return chain_down(from, factor, x[a.upper.columns[slot * kRows + kRows - 1]], x + c * kRows);
-  }
-  inverse.store(factor);
-  serial_down(a.upper, slot, end, from, factor, x, c * kRows);
+  finish<I, false>(a.upper, slot, end, serial, start, inverse, x, c);
 }
 
 template <class I>
 void forward_from_zero(const Matrix& a, const double* r, double* x, std::int64_t first, std::int64_t last) {
   for (std::int64_t c = first; c < last; ++c) {
-    const std::int64_t end = a.lower.begin[c + 1] - slots_of(a.serial_lower[c]);
-    const auto sum = added<I>(Eight<I>::set(0), a.lower, a.lower.begin[c], end, x);
-    finish_forward<I>(a, c, Eight<I>::load(r + c * kRows) - sum, x);
+    const auto serial = a.serial_lower[c];
+    const std::int64_t end = a.lower.begin[c + 1], slot = end - slots_of(serial);
+    const auto sum = added<I>(Eight<I>::set(0), a.lower, a.lower.begin[c], slot, x);
+    const auto inverse = inverse_of<I>(a, c);
+    const auto start = (Eight<I>::load(r + c * kRows) - sum) * inverse;
+    finish<I, true>(a.lower, slot, end, serial, start, inverse, x, c);
   }
 }
 
@@ -164,19 +203,15 @@ void backward_from_zero(const Matrix& a, double* x, std::int64_t first, std::int
 template <class I>
 void forward(const Matrix& a, const double* r, double* x, double* t, std::int64_t first, std::int64_t last) {
   for (std::int64_t c = first; c < last; ++c) {
-    const std::int64_t slot = a.lower.begin[c + 1] - slots_of(a.serial_lower[c]);
-    const auto low = Eight<I>::load(r + c * kRows) - added<I>(Eight<I>::set(0), a.lower, a.lower.begin[c], slot, x);
+    const auto serial = a.serial_lower[c];
+    const std::int64_t end = a.lower.begin[c + 1], slot = end - slots_of(serial);
+    auto low = Eight<I>::load(r + c * kRows) - added<I>(Eight<I>::set(0), a.lower, a.lower.begin[c], slot, x);
     const auto high = added<I>(Eight<I>::set(0), a.upper, a.upper.begin[c], a.upper.begin[c + 1], x);
-    finish_forward<I>(a, c, low - high, x);
-    // What of the lower part is of the chunk's own rows, now that they are known.
-    alignas(64) double own[kRows];
-    low.store(own);
-    for (std::int64_t s = slot; s < a.lower.begin[c + 1]; ++s) {
-      for (std::int64_t i = 0; i < kRows; ++i) {
-        own[i] -= a.lower.values[s * kRows + i] * x[a.lower.columns[s * kRows + i]];
-      }
-    }
-    Eight<I>::load(own).store(t + c * kRows);
+    const auto inverse = inverse_of<I>(a, c);
+    finish<I, true>(a.lower, slot, end, serial, (low - high) * inverse, inverse, x, c);
+    // What of the lower part is of the chunk's own rows, now that they are known: x D = low - it - high.
+    if (serial != 0) low = Eight<I>::load(x + c * kRows) * Eight<I>::load(a.diagonal + c * kRows) + high;
+    low.store(t + c * kRows);
   }
 }
 

@@ -28,12 +28,13 @@ class Sell {
   [[nodiscard]] std::int64_t slots(std::int64_t chunk) const {
     return lower_.begin[chunk + 1] - lower_.begin[chunk] + upper_.begin[chunk + 1] - upper_.begin[chunk];
   }
-  /// Calls visit(column) for every column that stands in the chunk, filling ones too.
+  /// Calls visit(column, filling, row) for every column that stands in the chunk, which it may change where it only fills
+  /// a slot.
   template <class Visit>
   void each_column(std::int64_t chunk, Visit&& visit) const {
     for (const Side* side : {&lower_, &upper_}) {
       for (std::int64_t at = side->begin[chunk] * kRows; at < side->begin[chunk + 1] * kRows; ++at) {
-        visit(std::int64_t{side->columns[at]});
+        visit(side->columns[at], side->values[at] == 0, chunk * kRows + at % kRows);
       }
     }
   }
@@ -57,7 +58,9 @@ class Sell {
 class Sweeps {
  public:
   /// `stretch`: rows that a thread has in one piece, such as a plane of the grid; `block`: rows of a block.
-  Sweeps(Team& team, const Sell& matrix, std::int64_t stretch, std::int64_t block);
+  /// What only fills slots must not make blocks wait that have nothing of each other: such columns are turned to their own
+  /// row.
+  Sweeps(Team& team, Sell& matrix, std::int64_t stretch, std::int64_t block);
 
   /// Every thread of the team calls it: work(first, last) for each of its blocks, in order; then back(first, last).
   template <class Work, class Back>
@@ -96,12 +99,14 @@ class Sweeps {
   [[nodiscard]] const Thread& of(const Need& need) const { return threads_[static_cast<std::size_t>(need.thread)]; }
   void await(const std::atomic<std::int64_t>& progress, std::int64_t sweeps, const Need& need) const;
   void cut(std::int64_t chunks, std::int64_t stretch, std::int64_t block);
-  void connect(Team& team, const Sell& matrix);
+  void connect(Team& team, Sell& matrix);
+  void find_beside(Sell& matrix, const Block& block, std::vector<std::int32_t>& found) const;
 
   std::vector<Thread> threads_;
   struct Place {
     int thread;
     std::int64_t index;  // among its thread's blocks
+    std::int64_t stretch;
   };
   std::vector<Place> places_;           // of each block, in order of rows
   std::vector<std::int32_t> block_of_;  // each chunk

@@ -6,7 +6,7 @@
 
 namespace shakedown::hpcg {
 
-Sweeps::Sweeps(Team& team, const Sell& matrix, std::int64_t stretch, std::int64_t block)
+Sweeps::Sweeps(Team& team, Sell& matrix, std::int64_t stretch, std::int64_t block)
     : threads_(static_cast<std::size_t>(team.size())) {
   cut(matrix.chunks(), stretch, block);
   connect(team, matrix);
@@ -23,29 +23,55 @@ void Sweeps::cut(std::int64_t chunks, std::int64_t stretch, std::int64_t block) 
     for (; first < end; first += step) {
       const std::int64_t last = std::min(first + step, end);
       std::fill(block_of_.begin() + first, block_of_.begin() + last, static_cast<std::int32_t>(places_.size()));
-      places_.push_back({static_cast<int>(piece % count), static_cast<std::int64_t>(blocks.size())});
+      places_.push_back({static_cast<int>(piece % count), static_cast<std::int64_t>(blocks.size()), piece});
       blocks.push_back({first, last, {}, {}});
     }
     first = end;
   }
 }
 
-void Sweeps::connect(Team& team, const Sell& matrix) {
-  if (threads_.size() == 1) return;
+/// The blocks that a block has entries of. A column that only fills a slot stays where its block is one of these, or next
+/// to one in its stretch.
+void Sweeps::find_beside(Sell& matrix, const Block& block, std::vector<std::int32_t>& found) const {
   const std::int64_t rows = matrix.chunks() * kRows;
+  const auto block_at = [&](std::int64_t column) { return block_of_[static_cast<std::size_t>(column / kRows)]; };
+  const auto sort = [&] {
+    std::sort(found.begin(), found.end());
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+  };
+  for (std::int64_t c = block.first; c < block.last; ++c) {
+    matrix.each_column(c, [&](std::int32_t column, bool filling, std::int64_t) {
+      if (filling || column >= rows) return;
+      if (found.empty() || found.back() != block_at(column)) found.push_back(block_at(column));
+    });
+  }
+  sort();
+  const std::vector<std::int32_t> real = found;
+  const auto is_beside = [&](std::int32_t other) { return std::binary_search(real.begin(), real.end(), other); };
+  const auto is_near = [&](std::int32_t other, std::int32_t step) {
+    const auto near = static_cast<std::size_t>(other + step);
+    return is_beside(other + step) && places_[near].stretch == places_[static_cast<std::size_t>(other)].stretch;
+  };
+  for (std::int64_t c = block.first; c < block.last; ++c) {
+    matrix.each_column(c, [&](std::int32_t& column, bool filling, std::int64_t row) {
+      if (!filling || column < 0 || column >= rows || is_beside(block_at(column))) return;
+      const auto other = block_at(column);
+      if (is_near(other, -1) || is_near(other, 1)) {
+        found.push_back(other);
+      } else {
+        column = static_cast<std::int32_t>(row);
+      }
+    });
+  }
+  sort();
+}
+
+void Sweeps::connect(Team& team, Sell& matrix) {
+  if (threads_.size() == 1) return;
   std::vector<std::vector<std::int32_t>> beside(places_.size());
   team.run([&](int thread) {
     for (const auto& block : threads_[static_cast<std::size_t>(thread)].blocks) {
-      auto& found = beside[static_cast<std::size_t>(block_of_[static_cast<std::size_t>(block.first)])];
-      for (std::int64_t c = block.first; c < block.last; ++c) {
-        matrix.each_column(c, [&](std::int64_t column) {
-          if (column < 0 || column >= rows) return;
-          const auto other = block_of_[static_cast<std::size_t>(column / kRows)];
-          if (found.empty() || found.back() != other) found.push_back(other);
-        });
-      }
-      std::sort(found.begin(), found.end());
-      found.erase(std::unique(found.begin(), found.end()), found.end());
+      find_beside(matrix, block, beside[static_cast<std::size_t>(block_of_[static_cast<std::size_t>(block.first)])]);
     }
   });
   // Each of two that share an entry waits for the other, in one direction or the other, whichever of them has it.

@@ -10,7 +10,6 @@ namespace shakedown::hpcg {
 namespace {
 
 constexpr std::int64_t kLeastBytes = std::int64_t{64} << 20, kMostBytes = std::int64_t{1} << 30;
-constexpr int kTriadSamples = 20;
 
 const stream::IsaLoops& loops_of(const std::string& name) {
   const auto built = stream::isas_built();
@@ -31,38 +30,47 @@ std::int64_t chosen_bytes(const Place& place, const Options& options) {
 
 }  // namespace
 
-Triad measure_triad(const Place& place, const Options& options) {
+struct TriadBench::Parts {
+  stream::Arrays arrays;
+  stream::Runner runner;
+  const stream::LoopChoice* loop = nullptr;
+  Parts(Team& team, std::int64_t bytes)
+      : arrays(static_cast<std::size_t>(bytes / 8), team.size(), stream::ArrayOptions{}), runner(team, arrays) {
+    arrays.fill(team);
+  }
+};
+
+TriadBench::TriadBench(const Place& place, const Options& options)
+    : place_(place), array_bytes_(chosen_bytes(place, options)) {
   using stream::Kernel;
-  Triad found;
-  found.array_bytes = chosen_bytes(place, options);
   const auto& loops = loops_of(place.isa.name);
-  std::optional<stream::Arrays> arrays;
   together(place.all, [&] {
-    require_memory(static_cast<std::uint64_t>(3 * found.array_bytes * place.host_size), "the arrays of the triad");
-    arrays.emplace(static_cast<std::size_t>(found.array_bytes / 8), place.team.size(), stream::ArrayOptions{});
+    require_memory(static_cast<std::uint64_t>(3 * array_bytes_ * place.host_size), "the arrays of the triad");
+    parts_ = std::make_unique<Parts>(place.team, array_bytes_);
   });
-  arrays->fill(place.team);
-  stream::Runner runner(place.team, *arrays);
   const auto index = static_cast<std::size_t>(Kernel::triad);
   const auto list = loops.non_temporal[index].count > 0 ? loops.non_temporal[index] : loops.cached[index];
-  const auto* const loop = stream::fastest_loop(runner, *arrays, Kernel::triad, list);
-  arrays->poison(place.team, Kernel::triad);
-  found.begin_ns = unix_ns();
-  for (int k = 0; k < kTriadSamples; ++k) {
-    MPI_Barrier(place.all);
-    const double mine = runner.pass(Kernel::triad, loop->loop, 1);
-    double longest = 0;
-    MPI_Allreduce(&mine, &longest, 1, MPI_DOUBLE, MPI_MAX, place.all);
-    found.seconds.push_back(longest);
-  }
-  found.end_ns = unix_ns();
-  const int right = arrays->check(place.team, Kernel::triad) <= stream::kLimit ? 1 : 0;
+  parts_->loop = stream::fastest_loop(parts_->runner, parts_->arrays, Kernel::triad, list);
+  parts_->arrays.poison(place.team, Kernel::triad);
+  std::int64_t mine = array_bytes_ / 8 * stream::facts_of(Kernel::triad).counted_bytes;
+  MPI_Allreduce(&mine, &bytes_, 1, MPI_INT64_T, MPI_SUM, place.all);
+}
+
+TriadBench::~TriadBench() = default;
+
+double TriadBench::sample() {
+  MPI_Barrier(place_.all);
+  const double mine = parts_->runner.pass(stream::Kernel::triad, parts_->loop->loop, 1);
+  double longest = 0;
+  MPI_Allreduce(&mine, &longest, 1, MPI_DOUBLE, MPI_MAX, place_.all);
+  return longest;
+}
+
+bool TriadBench::exact() {
+  const int right = parts_->arrays.check(place_.team, stream::Kernel::triad) <= stream::kLimit ? 1 : 0;
   int all = 0;
-  MPI_Allreduce(&right, &all, 1, MPI_INT, MPI_MIN, place.all);
-  found.exact = all == 1;
-  std::int64_t bytes = found.array_bytes / 8 * stream::facts_of(Kernel::triad).counted_bytes;
-  MPI_Allreduce(&bytes, &found.bytes, 1, MPI_INT64_T, MPI_SUM, place.all);
-  return found;
+  MPI_Allreduce(&right, &all, 1, MPI_INT, MPI_MIN, place_.all);
+  return all == 1;
 }
 
 }  // namespace shakedown::hpcg
