@@ -57,17 +57,13 @@ SHAKEDOWN_INLINE Eight<I> fetch(const double* x, const std::int32_t* columns) {
 }
 
 /// Asks for what a pass over slots will read so many of them later; an address past the end never faults.
-#ifndef AHEADV
-#define AHEADV 16
-#define AHEADC 32
-#endif
-inline constexpr std::int64_t kValuesAhead = AHEADV, kColumnsAhead = AHEADC;
+inline constexpr std::int64_t kValuesAhead = 32, kColumnsAhead = 64;  // slots: 2 KiB of each
 template <bool up>
 SHAKEDOWN_INLINE void prefetch(const Part& part, std::int64_t s) {
   constexpr std::int64_t kValues = (up ? kValuesAhead : -kValuesAhead) * kRows,
                          kColumns = (up ? kColumnsAhead : -kColumnsAhead) * kRows;
-  if (AHEADV) __builtin_prefetch(part.values + s * kRows + kValues);
-  if (AHEADC) __builtin_prefetch(part.columns + s * kRows + kColumns);
+  __builtin_prefetch(part.values + s * kRows + kValues);
+  __builtin_prefetch(part.columns + s * kRows + kColumns);
 }
 
 /// sum + the slots [first, last) times x.

@@ -72,18 +72,20 @@ struct Run {
   }
 };
 
-void tell_triad(Run& run) {
-  Case out = run.like("triad");
+/// What memory gives the same threads: the triad, and a sum alone, since nine tenths of what moves here is read.
+void tell_bandwidth(Run& run, stream::Kernel kernel) {
+  const std::string name = stream::facts_of(kernel).name;
+  Case out = run.like(name);
   std::optional<Residual> right;
-  const PhaseMark phase(run.emitter, "measure", "triad");
-  TriadBench triad(run.place, run.options);
-  out.work.add("bytes", triad.bytes());
+  const PhaseMark phase(run.emitter, "measure", name);
+  Bandwidth bench(run.place, run.options, kernel);
+  out.work.add("bytes", bench.bytes());
   out.begin_ns = unix_ns();
-  for (int k = 0; k < kTriadSamples; ++k) out.seconds.push_back(triad.sample());
+  for (int k = 0; k < kTriadSamples; ++k) out.seconds.push_back(bench.sample());
   out.end_ns = unix_ns();
-  if (run.options.verify) right = {triad.exact() ? 0.0 : 1.0, 0, "1 where an element of the triad is wrong"};
+  if (run.options.verify) right = {bench.exact() ? 0.0 : 1.0, 0, "1 where an element or a sum is wrong"};
   run.emitter.series(out, right ? &*right : nullptr);
-  run.emitter.facts(Object().add("triad_array_bytes", triad.array_bytes()));
+  run.emitter.facts(Object().add(name + "_array_bytes", bench.array_bytes()));
 }
 
 /// Problem setup, the time of the reference's kernels, and its fifty iterations.
@@ -313,7 +315,7 @@ void measure(const Place& place, const Options& options, Emitter& emitter) {
                        std::to_string(options.n.z) + " points of each rank");
   });
   Run run{place, options, emitter, {}, {}, {}, 0, 0, 0, 0, {}, 0, 0, {}, {}, {}, {}, {}};
-  tell_triad(run);
+  for (const auto kernel : {stream::Kernel::triad, stream::Kernel::read}) tell_bandwidth(run, kernel);
   set_up_run(run);
   optimise(run);
   time_sets(run);

@@ -1,20 +1,22 @@
-// The bandwidth that a run is laid over: STREAM's triad by the program's own loops, on the same threads of the same ranks.
+// The bandwidth that a run is laid over: STREAM's triad and a sum, by the program's own loops, on the same threads of the
+// same ranks.
 #pragma once
 
 #include <memory>
 
 #include "run.hpp"
+#include "stream/stream.hpp"
 
 namespace shakedown::hpcg {
 
-/// The arrays of a triad on all ranks, and the fastest loop over them. Every rank calls each of these.
-class TriadBench {
+/// The arrays of a kernel of STREAM's on all ranks, and the fastest loop over them. Every rank calls each of these.
+class Bandwidth {
  public:
   /// Throws on all ranks alike where there is no memory for the arrays.
-  TriadBench(const Place& place, const Options& options);
-  ~TriadBench();
-  TriadBench(const TriadBench&) = delete;
-  TriadBench& operator=(const TriadBench&) = delete;
+  Bandwidth(const Place& place, const Options& options, stream::Kernel kernel);
+  ~Bandwidth();
+  Bandwidth(const Bandwidth&) = delete;
+  Bandwidth& operator=(const Bandwidth&) = delete;
   /// Of each array of a rank; and counted in a sample, of all ranks.
   [[nodiscard]] std::int64_t array_bytes() const { return array_bytes_; }
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
@@ -26,6 +28,7 @@ class TriadBench {
  private:
   struct Parts;
   const Place& place_;
+  stream::Kernel kernel_;
   std::int64_t array_bytes_ = 0, bytes_ = 0;
   std::unique_ptr<Parts> parts_;
 };
