@@ -19,10 +19,10 @@ struct Until {
   bool precondition = true;
 };
 
-/// Solves A x = b from x = 0 (M. R. Hestenes, E. Stiefel, Journal of Research of the National Bureau of Standards 49, 409,
-/// 1952), as the benchmark has it: a fixed number of iterations unless the tolerance is met before. The system:
-/// start() sets x = 0, r = b and gives r'r; precondition() sets z = M r, or z = r; r_dot_z(); direction(beta) sets p = z +
-/// beta p; apply() sets Ap = A p and gives p'Ap; advance(alpha) moves x and r and gives r'r.
+/// Solves A x = b from x = 0 (M. R. Hestenes, E. Stiefel, Journal of Research of the National Bureau of Standards 49,
+/// 409, 1952), as the benchmark has it: a fixed number of iterations unless the tolerance is met before. The system:
+/// start() sets x = 0, r = b and gives r'r; precondition() sets z = M r, or z = r; r_dot_z(); direction(beta) sets p =
+/// z + beta p; apply() sets Ap = A p and gives p'Ap; advance(alpha) moves x and r and gives r'r.
 template <class System>
 Solved conjugate_gradients(System& system, const Until& until) {
   Solved found;

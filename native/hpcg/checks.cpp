@@ -19,8 +19,8 @@ double largest(MPI_Comm comm, double mine) {
   return all;
 }
 
-/// A number from -1 to 1 for each row of the whole grid, the same however ranks divide it (splitmix64's last steps; G. L.
-/// Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+/// A number from -1 to 1 for each row of the whole grid, the same however ranks divide it (splitmix64's last steps; G.
+/// L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
 double drawn(std::uint64_t row, std::uint64_t seed) {
   std::uint64_t x = 0x9e3779b97f4a7c15U * (row + 1) + seed;
   x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
@@ -30,7 +30,8 @@ double drawn(std::uint64_t row, std::uint64_t seed) {
 }
 
 void draw(const Grid& grid, std::uint64_t seed, Vector& to) {
-  for (std::int64_t row = 0; row < grid.rows(); ++row) to[row] = drawn(static_cast<std::uint64_t>(grid.global(row)), seed);
+  for (std::int64_t row = 0; row < grid.rows(); ++row)
+    to[row] = drawn(static_cast<std::uint64_t>(grid.global(row)), seed);
 }
 
 double apart(const Grid& grid, const Vector& x, const Vector& y) {

@@ -27,15 +27,15 @@ class Deviations {
   std::vector<Deviation> all_;
 };
 
-inline constexpr int kMostPlain = 12;          // iterations of the spread-out system without the multigrid, by the rules
+inline constexpr int kMostPlain = 12;  // iterations of the spread-out system without the multigrid, by the rules
 inline constexpr int kMostPreconditioned = 2;  // and with it
 
-/// The rules' tests before anything is timed: x'Ay = y'Ax, x'My = y'Mx, and few iterations where the diagonal dominates;
-/// and our products and cycles beside the reference's. Collective.
+/// The rules' tests before anything is timed: x'Ay = y'Ax, x'My = y'Mx, and few iterations where the diagonal
+/// dominates; and our products and cycles beside the reference's. Collective.
 void test_solver(Solver& solver, Reference& reference, Deviations& deviations);
 
-/// The first row of a level's whole grid where A times whole numbers is not what the grid alone says, which is exact; none
-/// where all are. Collective.
+/// The first row of a level's whole grid where A times whole numbers is not what the grid alone says, which is exact;
+/// none where all are. Collective.
 struct Wrong {
   std::int64_t row = -1;  // of the whole grid, the lowest
   double found = 0, expected = 0;

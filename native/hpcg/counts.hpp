@@ -7,9 +7,10 @@
 
 namespace shakedown::hpcg {
 
-/// Operations of so many iterations in one set, by the rules (J. Dongarra, M. A. Heroux, P. Luszczek, "HPCG benchmark: a
-/// new metric for ranking high performance computing systems", UT-EECS-15-736, 2015): 2 for each entry in a product, 4 in
-/// a symmetric sweep, 2 for each number in a dot product (three an iteration, one more a set) and in an update (likewise).
+/// Operations of so many iterations in one set, by the rules (J. Dongarra, M. A. Heroux, P. Luszczek, "HPCG benchmark:
+/// a new metric for ranking high performance computing systems", UT-EECS-15-736, 2015): 2 for each entry in a product,
+/// 4 in a symmetric sweep, 2 for each number in a dot product (three an iteration, one more a set) and in an update
+/// (likewise).
 struct Flops {
   double dot = 0, update = 0, multiply = 0, multigrid = 0;
   [[nodiscard]] double sum() const { return dot + update + multiply + multigrid; }

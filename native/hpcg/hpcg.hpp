@@ -1,5 +1,5 @@
-// hpcg: conjugate gradients preconditioned by one V-cycle of a geometric multigrid, on a sparse matrix of 27 points. What
-// the loops of every instruction set and the code around them share.
+// hpcg: conjugate gradients preconditioned by one V-cycle of a geometric multigrid, on a sparse matrix of 27 points.
+// What the loops of every instruction set and the code around them share.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,9 @@ inline constexpr std::int64_t kRows = 8;  // rows of a chunk
 inline constexpr int kLevels = 4;         // of the multigrid
 inline constexpr int kReferenceIterations = 50;
 
-inline constexpr std::int64_t round_up(std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; }
+inline constexpr std::int64_t round_up(std::int64_t value, std::int64_t step) {
+  return (value + step - 1) / step * step;
+}
 
 /// Numbers in memory that nobody has touched: who writes first decides the NUMA node.
 template <class T>
@@ -60,7 +62,8 @@ struct Matrix {
   Part lower, upper;
   const double* diagonal;  // 1 in the rows that fill the last chunk
   /// Of each chunk, how many slots next to the diagonal (the last of lower, the first of upper) hold columns of the
-  /// chunk's own rows: those wait for each other. kChained: one slot, whose rows each need the row before (behind) them.
+  /// chunk's own rows: those wait for each other. kChained: one slot, whose rows each need the row before (behind)
+  /// them.
   const std::uint8_t* serial_lower;
   const std::uint8_t* serial_upper;
 };

@@ -1,5 +1,5 @@
-// Our iterations beside those of the plain reference loops, and beside the triad, in turn: the same system, one process;
-// one JSON object of seconds, and how far apart both residuals end.
+// Our iterations beside those of the plain reference loops, and beside the triad, in turn: the same system, one
+// process; one JSON object of seconds, and how far apart both residuals end.
 #include <cmath>
 #include <cstdio>
 #include <memory>

@@ -122,8 +122,9 @@ SHAKEDOWN_INLINE Eight<I> moved(const Eight<I>& x, double fill) {
   return out;
 }
 
-/// x of row i = start + factor times x of the row before (up) or behind, the first of these being `from`: as products of
-/// the rows' steps, by doubling (H. S. Stone, Journal of the ACM 20, 27, 1973), so that only one step waits for `from`.
+/// x of row i = start + factor times x of the row before (up) or behind, the first of these being `from`: as products
+/// of the rows' steps, by doubling (H. S. Stone, Journal of the ACM 20, 27, 1973), so that only one step waits for
+/// `from`.
 template <class I, bool up>
 SHAKEDOWN_INLINE Eight<I> chained(Eight<I> start, Eight<I> factor, double from) {
   start = start + factor * moved<I, 1, up>(start, 0);
@@ -174,8 +175,8 @@ SHAKEDOWN_INLINE void sweep_back(const Matrix& a, const double* t, double* x, st
   const std::int64_t slot = a.upper.begin[c], end = slot + slots_of(serial);
   const auto sum = added_backward<I>(Eight<I>::set(0), a.upper, end, a.upper.begin[c + 1], x);
   const auto inverse = inverse_of<I>(a, c);
-  const auto start = kFromZero ? Eight<I>::load(x + c * kRows) - sum * inverse
-                               : (Eight<I>::load(t + c * kRows) - sum) * inverse;
+  const auto start =
+      kFromZero ? Eight<I>::load(x + c * kRows) - sum * inverse : (Eight<I>::load(t + c * kRows) - sum) * inverse;
   finish<I, false>(a.upper, slot, end, serial, start, inverse, x, c);
 }
 
@@ -266,8 +267,9 @@ double advance(const double* p, const double* ap, double alpha, double* x, doubl
 
 template <class I>
 constexpr Isa loops(const char* name) {
-  return {name,        multiply<I>,          forward_from_zero<I>, backward_from_zero<I>, forward<I>,
-          backward<I>, restrict_residual<I>, dot<I>,               direction<I>,          advance<I>};
+  return {name,         multiply<I>, forward_from_zero<I>, backward_from_zero<I>,
+          forward<I>,   backward<I>, restrict_residual<I>, dot<I>,
+          direction<I>, advance<I>};
 }
 
 }  // namespace

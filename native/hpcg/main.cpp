@@ -3,6 +3,7 @@
 
 #include "common/isa.hpp"
 #include "common/job.hpp"
+#include "common/ranks.hpp"
 #include "run.hpp"
 
 namespace shakedown::hpcg {
@@ -62,6 +63,10 @@ int main(int argc, char** argv) {
   using namespace shakedown::hpcg;
   Options options;
   return mpi_main(
-      "hpcg", argc, argv, MPI_THREAD_FUNNELED, [&] { options = read_options(argc, argv); },
+      "hpcg", argc, argv, MPI_THREAD_FUNNELED,
+      [&] {
+        options = read_options(argc, argv);
+        if (options.allow_oversubscribe) let_ranks_yield();
+      },
       [&] { return run_all(argc, argv, options); });
 }

@@ -54,8 +54,8 @@ Options read_options(int argc, char** argv) {
                                std::int64_t{1} << 40);
   o.allow_oversubscribe = args.flag("allow-oversubscribe", "let threads share CPUs");
   o.verify = !args.flag("no-verify", "leave the checks out");
-  o.inject = parse_inject(
-      args.text("inject", "", "spoil a value or a column of the matrix, or the solution (nan, solution); a check must fail"));
+  o.inject = parse_inject(args.text(
+      "inject", "", "spoil a value or a column of the matrix, or the solution (nan, solution); a check must fail"));
   args.finish();
   return o;
 }

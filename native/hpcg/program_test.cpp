@@ -8,7 +8,8 @@ int main() {
   const std::string small = "--nx 16 --threads 1 --samples 2 --triad-bytes 65536 ";
   expect(checks, small, 0, "\"ok\":true", "hpcg.unofficial");
   expect(checks, small + "--isa plain --ny 24", 0, "\"isa\":\"plain\"", "\"ny\":24");
-  expect(checks, "--nx 16 --threads 2 --allow-oversubscribe --samples 1 --triad-bytes 65536", 0, "\"kernel\":\"symgs\"");
+  expect(checks, "--nx 16 --threads 2 --allow-oversubscribe --samples 1 --triad-bytes 65536", 0,
+         "\"kernel\":\"symgs\"");
   expect(checks, small + "--no-verify", 0, "\"ok\":true");
   for (const char* kind : {"value", "column", "nan"}) {
     expect(checks, small + "--inject " + kind, 1, "of grid 0 (point", "checks failed");

@@ -28,8 +28,8 @@ class Sell {
   [[nodiscard]] std::int64_t slots(std::int64_t chunk) const {
     return lower_.begin[chunk + 1] - lower_.begin[chunk] + upper_.begin[chunk + 1] - upper_.begin[chunk];
   }
-  /// Calls visit(column, filling, row) for every column that stands in the chunk, which it may change where it only fills
-  /// a slot.
+  /// Calls visit(column, filling, row) for every column that stands in the chunk, which it may change where it only
+  /// fills a slot.
   template <class Visit>
   void each_column(std::int64_t chunk, Visit&& visit) const {
     for (const Side* side : {&lower_, &upper_}) {
@@ -53,13 +53,13 @@ class Sell {
   Entries entries_;
 };
 
-/// Sweeps of Gauss-Seidel in the order of rows, by threads: each has blocks of chunks, and begins one when those that it
-/// shares entries with, before it, are done. The result is that of one thread, to the last bit.
+/// Sweeps of Gauss-Seidel in the order of rows, by threads: each has blocks of chunks, and begins one when those that
+/// it shares entries with, before it, are done. The result is that of one thread, to the last bit.
 class Sweeps {
  public:
   /// `stretch`: rows that a thread has in one piece, such as a plane of the grid; `block`: rows of a block.
-  /// What only fills slots must not make blocks wait that have nothing of each other: such columns are turned to their own
-  /// row.
+  /// What only fills slots must not make blocks wait that have nothing of each other: such columns are turned to their
+  /// own row.
   Sweeps(Team& team, Sell& matrix, std::int64_t stretch, std::int64_t block);
 
   /// Every thread of the team calls it: work(first, last) for each of its blocks, in order; then back(first, last).

@@ -175,7 +175,7 @@ Traffic Solver::traffic(std::size_t k) const {
   const auto entries = depth.matrix->entries();
   const double lower = kEntry * static_cast<double>(entries.lower), upper = kEntry * static_cast<double>(entries.upper);
   Traffic t;
-  t.multiply = lower + upper + 3 * kNumber * rows;                      // diagonal, x and y
+  t.multiply = lower + upper + 3 * kNumber * rows;                              // diagonal, x and y
   t.smooth_zero = (lower + 3 * kNumber * rows) + (upper + 3 * kNumber * rows);  // diagonal, r, x; diagonal, x twice
   t.smooth = (lower + upper + 5 * kNumber * rows) + (upper + 4 * kNumber * rows);
   if (k + 1 == levels_.size()) return t;
@@ -184,7 +184,8 @@ Traffic Solver::traffic(std::size_t k) const {
     t.restriction += static_cast<double>(depth.matrix->slots(chunk) * kRows) * kEntry + 2 * kNumber * kRows;
   }
   t.restriction += kNumber * (rows + coarse);
-  t.prolongation = (sizeof(std::int32_t) + kNumber) * coarse + 2 * kNumber * kRows * static_cast<double>(depth.chunks.size());
+  t.prolongation =
+      (sizeof(std::int32_t) + kNumber) * coarse + 2 * kNumber * kRows * static_cast<double>(depth.chunks.size());
   return t;
 }
 

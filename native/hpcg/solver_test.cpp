@@ -28,7 +28,9 @@ struct Asked {
   const Isa* isa = isas_here().front();
 };
 
-std::vector<int> crowded(int threads) { return std::vector<int>(static_cast<std::size_t>(threads), allowed_cpus().front()); }
+std::vector<int> crowded(int threads) {
+  return std::vector<int>(static_cast<std::size_t>(threads), allowed_cpus().front());
+}
 
 /// A system solved on so many ranks of so many threads; `spoiled` may do something to the solver of rank 0 at the end.
 template <class Spoil>
@@ -86,14 +88,17 @@ void threads_and_sets(Checks& checks) {
   }
 }
 
-/// One grid of 32 x 32 x 32, by 1, 2, 4 and 8 ranks. Without the multigrid the iterations are the same but for rounding; a
-/// sweep of Gauss-Seidel takes what neighbours had before it, so that the multigrid differs a little with their number.
+/// One grid of 32 x 32 x 32, by 1, 2, 4 and 8 ranks. Without the multigrid the iterations are the same but for
+/// rounding; a sweep of Gauss-Seidel takes what neighbours had before it, so that the multigrid differs a little with
+/// their number.
 void ranks(Checks& checks) {
   const Outcome one = run({{32, 32, 32}});
-  for (const auto& [n, count] : {std::pair{Triple{32, 32, 16}, 2}, std::pair{Triple{32, 16, 16}, 4}, std::pair{Triple{16, 16, 16}, 8}}) {
+  for (const auto& [n, count] :
+       {std::pair{Triple{32, 32, 16}, 2}, std::pair{Triple{32, 16, 16}, 4}, std::pair{Triple{16, 16, 16}, 8}}) {
     const Outcome other = run({n, count, count == 2 ? 2 : 1});
     const std::string what = std::to_string(count) + " ranks";
-    checks.that(apart(other.plain.history, one.plain.history) < 1e-8, what + ": the same residuals without the multigrid");
+    checks.that(apart(other.plain.history, one.plain.history) < 1e-8,
+                what + ": the same residuals without the multigrid");
     checks.that(other.deviation <= 1 && !other.wrong, what + ": right");
     checks.that(apart(other.multigrid.history, other.reference.history) < 1e-8, what + ": the reference's residuals");
     checks.that(other.multigrid.reduction() < 1e-3 && other.from_ones < 1e-2, what + ": near the solution");
@@ -102,7 +107,8 @@ void ranks(Checks& checks) {
 
 void spoiled(Checks& checks) {
   const Asked asked{{16, 16, 16}};
-  checks.that(run(asked, [](Solver& s) { s.matrix().upper_values()[kRows * 900] *= 1 + 1e-9; }).wrong, "a value is seen");
+  checks.that(run(asked, [](Solver& s) { s.matrix().upper_values()[kRows * 900] *= 1 + 1e-9; }).wrong,
+              "a value is seen");
   checks.that(run(asked, [](Solver& s) { ++s.matrix().upper_columns()[kRows * 900 + 3]; }).wrong, "a column is seen");
   checks.that(run(asked, [](Solver& s) { s.matrix().diagonal()[77] = NAN; }).wrong, "what is no number is seen");
   Deviations deviations;
@@ -116,11 +122,14 @@ void spoiled(Checks& checks) {
 void counted(Checks& checks) {
   Team team(crowded(1));
   const Problem problem = set_up(team, grid_of(MPI_COMM_WORLD, {16, 16, 16}));
-  checks.that(problem.entries == std::vector<std::int64_t>{46 * 46 * 46, 22 * 22 * 22, 10 * 10 * 10, 4 * 4 * 4}, "entries");
+  checks.that(problem.entries == std::vector<std::int64_t>{46 * 46 * 46, 22 * 22 * 22, 10 * 10 * 10, 4 * 4 * 4},
+              "entries");
   const double cycle = 10.0 * (46 * 46 * 46 + 22 * 22 * 22 + 10 * 10 * 10) + 4.0 * 64;
   checks.equal(cycle_flops(problem), cycle, "operations of a cycle");
-  checks.equal(set_flops(problem, 50).sum(), 2 * 151 * 2.0 * 4096 + 51 * 2.0 * 97336 + 50 * cycle, "operations of a set");
-  // What HPCG 3.0 printed of one set of 50 iterations on 8 ranks of 104^3: tests/recordings/hpcg/intel-3.0-8-ranks.yaml.
+  checks.equal(set_flops(problem, 50).sum(), 2 * 151 * 2.0 * 4096 + 51 * 2.0 * 97336 + 50 * cycle,
+               "operations of a set");
+  // What HPCG 3.0 printed of one set of 50 iterations on 8 ranks of 104^3:
+  // tests/recordings/hpcg/intel-3.0-8-ranks.yaml.
   Problem published;
   published.equations = 8998912;
   published.entries = {240641848, 29791000, 3652264, 438976};

@@ -30,8 +30,8 @@ void Sweeps::cut(std::int64_t chunks, std::int64_t stretch, std::int64_t block) 
   }
 }
 
-/// The blocks that a block has entries of. A column that only fills a slot stays where its block is one of these, or next
-/// to one in its stretch.
+/// The blocks that a block has entries of. A column that only fills a slot stays where its block is one of these, or
+/// next to one in its stretch.
 void Sweeps::find_beside(Sell& matrix, const Block& block, std::vector<std::int32_t>& found) const {
   const std::int64_t rows = matrix.chunks() * kRows;
   const auto block_at = [&](std::int64_t column) { return block_of_[static_cast<std::size_t>(column / kRows)]; };

@@ -1,5 +1,5 @@
-// The bandwidth that a run is laid over: STREAM's triad and a sum, by the program's own loops, on the same threads of the
-// same ranks.
+// The bandwidth that a run is laid over: STREAM's triad and a sum, by the program's own loops, on the same threads of
+// the same ranks.
 #pragma once
 
 #include <memory>

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
-
-import pytest
 
 from shakedown.programs.events import Events
 from support.natives import run_ranks
@@ -35,7 +34,7 @@ def test_one_grid_by_1_2_and_8_ranks_has_one_answer() -> None:
         assert problem["entries"] == [94**3, 46**3, 22**3, 10**3]
         # Ranks smooth with what neighbours had before: a few iterations' difference at most, charged where it is one.
         assert 50 <= problem["iterations"] <= 52
-        assert problem["reductions"][19] == pytest.approx(problems[0]["reductions"][19], rel=0.9)
+        assert abs(math.log10(problem["reductions"][19] / problems[0]["reductions"][19])) < 1
         assert problem["reductions"][-1] < 1e-14
 
 

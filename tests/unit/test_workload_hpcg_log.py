@@ -26,7 +26,9 @@ def test_a_short_run_by_reference_loops_is_told(text: str) -> None:
 
 def test_an_invalid_result_is_no_score(text: str) -> None:
     lines = [
-        line.partition("VALID with")[0].replace("HPCG result is ", "HPCG result is") + ("=" if "::" in line else ": ") + "INVALID."
+        line.partition("VALID with")[0].replace("HPCG result is ", "HPCG result is")
+        + ("=" if "::" in line else ": ")
+        + "INVALID."
         if "VALID with" in line
         else line
         for line in text.splitlines()

@@ -1,9 +1,10 @@
 """HPCG's iterations beside the plain loops of the reference, and beside the bandwidth of the same threads.
 
-All in one process and in turn, on the same system (hpcg_peers, built with the native tests, --build): STREAM's triad, a sum,
-`iterations` of ours, one of the plain loops, which are those that the rules time as the reference: rows one after the other, one
-thread. `bound` is the rate that the triad's bandwidth would let ours have if each value, column and number of a vector moved once;
-`bound by reads` the same by the sum alone. Both solvers' residuals must agree (--tolerance).
+All in one process and in turn, on the same system (hpcg_peers, built with the native tests, --build): STREAM's triad, a
+sum, `iterations` of ours, one of the plain loops, which are those that the rules time as the reference: rows one after
+the other, one thread. `bound` is the rate that the triad's bandwidth would let ours have if each value, column and
+number of a vector moved once; `bound by reads` the same by the sum alone. Both solvers' residuals must agree
+(--tolerance).
 """
 
 from __future__ import annotations

@@ -1,22 +1,23 @@
 """HPCG by a program of our own: conjugate gradients with a multigrid of four levels on a sparse matrix of 27 points.
 
-The phases are those of the benchmark: problem setup; the plain reference's products and cycles, and fifty of its iterations;
-the optimisation (matrices in chunks of eight rows, all values and column numbers stored and read, in 64 and 32 bits); tests
-of symmetry and of few iterations where the diagonal dominates; the iterations that reach what the reference reached, of which
-more than fifty are charged; sets that are timed. ``rate`` counts operations by the rules' formulas, with a tenth of setting up
-and optimising charged to each set. Runs of less than 1,800 s, or on less than a quarter of the memory, are measurements that
-HPCG's list would call INVALID, which the program says.
+The phases are those of the benchmark: problem setup; the plain reference's products and cycles, and fifty of its
+iterations; the optimisation (matrices in chunks of eight rows, all values and column numbers stored and read, in 64 and
+32 bits); tests of symmetry and of few iterations where the diagonal dominates; the iterations that reach what the
+reference reached, of which more than fifty are charged; sets that are timed. ``rate`` counts operations by the rules'
+formulas, with a tenth of setting up and optimising charged to each set. Runs of less than 1,800 s, or on less than a
+quarter of the memory, are measurements that HPCG's list would call INVALID, which the program says.
 
-The limit comes from the same run: the bytes that an iteration must move, each value, column and number of a vector once, over
-the bandwidth of STREAM's triad on the same threads (``efficiency``); the bandwidth of reads alone stands beside it, since nine
-tenths of the bytes are read. Each loop is also timed alone. Sweeps of Gauss-Seidel keep the order of rows on any number of
-threads, so that results are the same bits for every number of threads and every instruction set; ranks take their neighbours'
-values from before a sweep, as the benchmark has it, so that residuals differ a little with their number. Every row of every
-matrix is checked at the end against whole numbers known from the grid alone. See native/hpcg/README.md.
+The limit comes from the same run: the bytes that an iteration must move, each value, column and number of a vector
+once, over the bandwidth of STREAM's triad on the same threads (``efficiency``); the bandwidth of reads alone stands
+beside it, since nine tenths of the bytes are read. Each loop is also timed alone. Sweeps of Gauss-Seidel keep the order
+of rows on any number of threads, so that results are the same bits for every number of threads and every instruction
+set; ranks take their neighbours' values from before a sweep, as the benchmark has it, so that residuals differ a little
+with their number. Every row of every matrix is checked at the end against whole numbers known from the grid alone. See
+native/hpcg/README.md.
 
-Sources: J. Dongarra, M. A. Heroux, P. Luszczek, "HPCG benchmark: a new metric for ranking high performance computing systems",
-University of Tennessee, UT-EECS-15-736, 2015; M. A. Heroux, J. Dongarra, P. Luszczek, "HPCG technical specification", Sandia
-report SAND2013-8752, 2013.
+Sources: J. Dongarra, M. A. Heroux, P. Luszczek, "HPCG benchmark: a new metric for ranking high performance computing
+systems", University of Tennessee, UT-EECS-15-736, 2015; M. A. Heroux, J. Dongarra, P. Luszczek, "HPCG technical
+specification", Sandia report SAND2013-8752, 2013.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     for name, edge in edges.items():
         if edge < 16 or edge % 8:
             raise BadInput(
-                f"hpcg.{name}: {edge} is not a multiple of 8 from 16 on", hint="the multigrid halves each edge three times"
+                f"hpcg.{name}: {edge} is not a multiple of 8 from 16 on",
+                hint="the multigrid halves each edge three times",
             )
     ranks = _ranks.count(params, host)
     threads = _ranks.threads(params, host, ranks, where="hpcg")

@@ -1,10 +1,12 @@
-"""A site's own HPCG, as its file says: ``HPCG-Benchmark_3.1_....txt``, or the ``.yaml`` of 3.0, read by ``shakedown import``.
+"""A site's own HPCG, as its file says: ``HPCG-Benchmark_3.1_....txt``, or the ``.yaml`` of 3.0, read by ``shakedown
+import``.
 
-Both forms hold the same keys, one with ``A::B=value`` on a line, the other with indented ``B: value`` below ``A:``. The rating is
-that of the final summary, which must be the one among the rates ("Total with convergence and optimization phase overhead"), and
-those must be the operations over the times, each within half its last printed place: a file whose numbers do not agree is refused.
-One that says INVALID, or one of whose tests (spectral convergence, symmetry, iterations, reproducibility) did not pass, has no
-score. A time below 1,800 s is told: the list takes such a run by its short path only. Reference loops that were timed are told, too.
+Both forms hold the same keys, one with ``A::B=value`` on a line, the other with indented ``B: value`` below ``A:``. The
+rating is that of the final summary, which must be the one among the rates ("Total with convergence and optimization
+phase overhead"), and those must be the operations over the times, each within half its last printed place: a file whose
+numbers do not agree is refused. One that says INVALID, or one of whose tests (spectral convergence, symmetry,
+iterations, reproducibility) did not pass, has no score. A time below 1,800 s is told: the list takes such a run by its
+short path only. Reference loops that were timed are told, too.
 
 Formats: HPCG 3.0 and 3.1, src/ReportResults.cpp, and a file of each.
 """
@@ -48,8 +50,8 @@ _PARTS = ("DDOT", "WAXPBY", "SpMV", "MG")
 
 
 def entries(text: str) -> dict[str, str]:
-    """Every key with those above it, ``A::B``, and its value. Raises Garbage where one key of those that are read here stands
-    there twice with two values: two files in one."""
+    """Every key with those above it, ``A::B``, and its value. Raises Garbage where a key stands there twice with two values:
+    two runs in one file."""
     found: dict[str, str] = {}
     above: list[tuple[int, str]] = []
     for line in text.splitlines():
@@ -67,7 +69,9 @@ def entries(text: str) -> dict[str, str]:
             key = path
         value = value.strip()
         if "Coarse Grids" not in key and value and found.get(key, value) != value:
-            raise Garbage(f"{key!r} stands there twice, as {found[key][:40]!r} and as {value[:40]!r}: give each run in its file")
+            raise Garbage(
+                f"{key!r} stands there twice, as {found[key][:40]!r} and as {value[:40]!r}: give each run in its file"
+            )
         found[key] = value
     return found
 
@@ -76,7 +80,9 @@ def parse(text: str, params: Params) -> tuple[Case, ...]:
     """The rating and the parts, each with the file's own tests. Raises Garbage."""
     found = entries(text)
     version = re.search(r"^(?:.* )?version[=:] ?V?(\d{1,3}\.\d{1,3})\s*$", text, re.MULTILINE)
-    invalid = any(key.startswith(f"{_FINAL}::HPCG result is") and "INVALID" in key + value for key, value in found.items())
+    invalid = any(
+        key.startswith(f"{_FINAL}::HPCG result is") and "INVALID" in key + value for key, value in found.items()
+    )
     rating = found.get(f"{_FINAL}::{_RATING}")
     if version is None or (rating is None and not invalid):
         raise Garbage("this is not a whole file of HPCG: there is no version, or no final summary with a rating")
