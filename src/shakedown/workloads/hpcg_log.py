@@ -5,8 +5,8 @@ Both forms hold the same keys, one with ``A::B=value`` on a line, the other with
 rating is that of the final summary, which must be the one among the rates ("Total with convergence and optimization
 phase overhead"), and those must be the operations over the times, each within half its last printed place: a file whose
 numbers do not agree is refused. One that says INVALID, or one of whose tests (spectral convergence, symmetry,
-iterations, reproducibility) did not pass, has no score. A time below 1,800 s is told: the list takes such a run by its
-short path only. Reference loops that were timed are told, too.
+iterations, reproducibility) did not pass, has no score. A time below 1,800 s is reported: the list takes such a run by its
+short path only. Reference loops that were timed are reported, too.
 
 Formats: HPCG 3.0 and 3.1, src/ReportResults.cpp, and a file of each.
 """
