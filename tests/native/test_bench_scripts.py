@@ -42,7 +42,7 @@ MARKS = {"allocation": [pytest.mark.cluster, SLURM], "cluster": [pytest.mark.tim
 #: Ends with 1 where its goal is missed, as it is by tests of a tenth of a second; what could not run ends with 3.
 GOAL = {"allocation"}
 #: Rows of which a peer is built with the native tests.
-WITH_PEERS = {"checkpoint", "hydro", "nbody", "stream"}
+WITH_PEERS = {"checkpoint", "hpcg", "hydro", "nbody", "stream"}
 #: Modules that the others share.
 LIBRARIES = {"all", "common", "hpcc", "paired", "rapl_peers"}
 

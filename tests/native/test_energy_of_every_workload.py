@@ -57,6 +57,7 @@ SMALL: dict[str, list[dict[str, Value]]] = {
     "gpu_path_loss": [{**HOST, "radios": "8", "points": "60", "side": 129, "samples": 2}],
     "gpu_pingpong": [{**HOST, "sizes": "8,4096"}],
     "gpu_stream": [{**HOST, "sizes": "1048576", "samples": 3}],
+    "hpcg": [{"nx": 16, "triad_bytes": 65536}, {"nx": 16, "triad_bytes": 65536, "ranks": 2, "threads": 1}],
     "hpl": [
         {"n": "600", "nb": "64", "samples": 5, "ranks": 1},
         {"n": "600", "nb": "64", "seconds": 0.5, "ranks": 2, "threads": 1, "repeat_in_place": True},
