@@ -1,0 +1,332 @@
+"""The page of a document's evaluation: every row with both sides, drawn as the document draws it, and the words for the
+terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from .. import __version__
+from ..document.model import Axis, Block, Column, Document, Dots, Figures, Lines, Point, Section, Series, Table, Text
+from ..document.text import count, listed, title_of, value_of, with_half
+from ..records import PublishedComparison, Value
+from ..units import round_to, show, show_seconds
+from .answering import Answer, Cell, Line
+from .choosing import Planned
+from .model import Evaluation, Row
+
+#: Lines of a table or a drawing that can still be read, and rows of a list.
+MOST_COLUMNS, MOST_DRAWN, MOST_LISTED = 6, 8, 60
+_ORDER = ("answered", "answered in part", "failed", "not run", "needs", "by command", "nothing to measure")
+_LOG_FROM = 12.0
+
+
+def document(evaluation: Evaluation, answers: Sequence[Answer], machine: str, cost: Mapping[str, float]) -> Document:
+    """The page. ``machine``: what this machine is, in a sentence; ``cost``: seconds of rows that can run here."""
+    tally = {state: sum(one.state == state for one in answers) for state in _ORDER}
+    told = [f"{number} {state}" for state, number in tally.items() if number]
+    lead = (
+        f"{evaluation.summary} Every table and figure of the document is a row below: {listed(told, 9)}.",
+        f"This machine: {machine}.",
+        *(f"{label(one.row)}: {headline(one)}." for one in answers if headline(one)),
+    )
+    sections = [Section(id="rows", title="Tables and figures of the document", short="Rows", blocks=(_overview(answers, cost),))]
+    sections += [_section(one) for one in answers if one.lines or one.state in ("answered", "answered in part", "failed")]
+    return Document(
+        title=evaluation.title,
+        subtitle="the document's evaluation, and this machine's",
+        state="measured" if tally["answered"] or tally["answered in part"] else "not measured",
+        counts=(),
+        lead=lead[:14],
+        sections=tuple(sections),
+        footer=f"Made by Shakedown {__version__}.",
+    )
+
+
+def label(row: Row) -> str:
+    """``Table 3-6``, ``Figure 12``, or the result's title."""
+    if row.kind == "result":
+        return row.title
+    at = row.id.find(f"{row.kind}-")
+    return f"{row.kind.capitalize()} {row.id[at + len(row.kind) + 1 :]}"
+
+
+def _full(row: Row) -> str:
+    return row.title if row.kind == "result" else f"{label(row)}: {row.title}"
+
+
+def overview(answers: Sequence[Answer], cost: Mapping[str, float]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Headings and cells, a row each: what it is, its state, its cost, why and what answers it."""
+    headings = ("row", "what", "page", "state", "cost", "why, and what answers it")
+    cells = []
+    for one in answers:
+        seconds = cost.get(one.row.id)
+        why = "; ".join(filter(None, (one.reason, f"next: {one.next}" if one.next else "")))
+        what = one.row.title
+        cells.append((one.row.id, what, one.row.page, one.state, show_seconds(seconds) if seconds else "-", why or "-"))
+    return headings, cells
+
+
+def listing(rows: Sequence[Planned]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """The rows before anything runs: headings and cells."""
+    headings = ("row", "what", "page", "runs", "cost", "what is missing")
+    cells = []
+    for one in rows:
+        missing = listed(one.missing, 2) or one.row.nothing or "; ".join(one.row.needs)
+        if one.row.command:
+            missing = f"run this: {one.row.command}"
+        runs = listed(dict.fromkeys(run.workload for run in one.runs)) or "-"
+        cost = show_seconds(one.cost_s) if one.runs else "-"
+        cells.append((one.row.id, one.row.title, one.row.page, runs, cost, missing or "-"))
+    return headings, cells
+
+
+def _overview(answers: Sequence[Answer], cost: Mapping[str, float]) -> Table:
+    headings, cells = overview(answers, cost)
+    return Table(
+        title="",
+        columns=tuple(Column(name, "state" if name == "state" else "text") for name in headings),
+        rows=tuple(cells),
+    )
+
+
+def headline(answer: Answer) -> str:
+    """An answered row in one sentence without its end; empty where it has none."""
+    ours = [line for line in answer.lines if line.ours]
+    if not ours:
+        return ""
+    if answer.best:
+        return answer.best
+    line, cell = _top(ours)
+    words = f"here {show(cell.value, line.unit)}{_at(answer, cell)}{_share(cell)}"
+    names = {each.metric for each in answer.comparisons} | {line.metric}
+    theirs = [each for each in answer.lines if not each.ours and each.metric in names and each.unit == line.unit]
+    if theirs:
+        other, their = _top(theirs)
+        words += f", {other.whose}: {show(their.value, other.unit)}{_at(answer, their)}{_share(their)}"
+    return words
+
+
+def _top(lines: Sequence[Line]) -> tuple[Line, Cell]:
+    """The best value of the first metric among the lines."""
+    own = [line for line in lines if line.metric == lines[0].metric]
+    sign = -1 if own[0].better == "lower" else 1
+    return max(((line, cell) for line in own for cell in line.cells), key=lambda pair: sign * pair[1].value)
+
+
+def _at(answer: Answer, cell: Cell) -> str:
+    return f" at {value_of(answer.axis, cell.x)}" if answer.axis and cell.x is not None else ""
+
+
+def _share(cell: Cell) -> str:
+    return f" ({cell.of_peak:.0%} of its peak)" if cell.of_peak is not None else ""
+
+
+# ------------------------------------------------------------------------------------------------------------ one row
+
+
+def _section(answer: Answer) -> Section:
+    row = answer.row
+    blocks: list[Block] = [Text(text=text) for text in sentences(answer)]
+    for metric in dict.fromkeys(line.metric for line in answer.lines):
+        blocks.append(_table(answer, [line for line in answer.lines if _joined(answer, line) == metric], metric))
+    blocks = [block for block in blocks if not (isinstance(block, Table) and not block.rows)]
+    if figures := _figures(answer):
+        blocks.append(Figures(figures=tuple(figures)))
+    return Section(id=row.id, title=f"{_full(row)} ({row.page})", short=label(row), blocks=tuple(blocks))
+
+
+def _joined(answer: Answer, line: Line) -> str:
+    """Under which metric a line is shown: ours under the published one that it stands for."""
+    if line.ours:
+        printed = {each.metric for each in answer.lines if not each.ours}
+        stands = _published_as(answer, line.metric)
+        if line.metric not in printed and stands in printed:
+            return stands
+    return line.metric
+
+
+def _published_as(answer: Answer, metric: str) -> str:
+    from .model import metrics_of
+
+    return metrics_of(answer.row)[metric].published_as
+
+
+def sentences(answer: Answer) -> list[str]:
+    """State and reason, what is alike and what differs, the size, and how the two rank."""
+    row = answer.row
+    lines = [f"{answer.state.capitalize()}{f': {answer.reason}' if answer.reason else ''}."]
+    if answer.next:
+        lines.append(f"What answers it: {answer.next}")
+    if row.alike:
+        lines.append(f"Alike: {row.alike} Different: {row.differs}")
+    if row.size:
+        lines.append(f"Size: {row.size}.")
+    if answer.best:
+        lines.append(f"{answer.best[0].upper()}{answer.best[1:]}.")
+    if ranks := _ranks(answer.comparisons):
+        lines.append(ranks)
+    return lines
+
+
+def _ranks(comparisons: Sequence[PublishedComparison]) -> str:
+    """How many pairs are like with like and how they rank; what keeps the others apart."""
+    if not comparisons:
+        return ""
+    words = []
+    for verdict in ("better", "worse", "equal", "not told apart", "not ranked"):
+        if number := sum(one.verdict == verdict for one in comparisons):
+            words.append(f"{number} {verdict}")
+    apart = [one for one in comparisons if one.verdict == "other circumstances"]
+    text = f"Like with like: {', '.join(words)}." if words else ""
+    if apart:
+        why = listed(dict.fromkeys(word for one in apart for word in one.differences), 5)
+        text += f" Not ranked, being unlike: {count(len(apart), 'pair')} ({why})."
+    return text.strip()
+
+
+class _Named(NamedTuple):
+    name: str
+    line: Line
+
+
+def _names(lines: Sequence[Line]) -> list[_Named]:
+    """What each line is called: whose it is, and what tells it from that side's others."""
+    return [_Named(f"{line.whose}{f', {line.label}' if line.label else ''}", line) for line in lines]
+
+
+def _table(answer: Answer, lines: Sequence[Line], metric: str) -> Table:
+    """The document's table of one metric with both sides in it: a row for each place on the axis, or a list."""
+    del metric
+    if not lines:
+        return Table(title="", columns=(), rows=())
+    title = f"{lines[0].title}"
+    xs = _places(lines)
+    if len(xs) < 2 or len(lines) > MOST_COLUMNS:
+        return _list(answer, lines, title)
+    named = _names(lines)
+    rows = []
+    for x in xs:
+        cells = [_cell(next((cell for cell in line.cells if cell.x == x), None), line) for _, line in named]
+        rows.append((value_of(answer.axis, x), *cells))
+    columns = (Column(title_of(answer.axis)), *(Column(name, "number") for name, _ in named))
+    return Table(title=title, columns=columns, rows=tuple(rows))
+
+
+def _places(lines: Sequence[Line]) -> list[Value]:
+    xs = list(dict.fromkeys(cell.x for line in lines for cell in line.cells if cell.x is not None))
+    numbers = [x for x in xs if isinstance(x, (int, float))]
+    return sorted(numbers) if len(numbers) == len(xs) else xs  # type: ignore[return-value]
+
+
+def _cell(cell: Cell | None, line: Line) -> str:
+    if cell is None:
+        return "-"
+    if not line.ours:
+        value = with_half(cell.value, (cell.high or cell.value) - cell.value, line.unit)
+    else:
+        ends = "" if cell.low is None or cell.high is None else f" [{show(cell.low, line.unit)}, {show(cell.high, line.unit)}]"
+        value = f"{show(cell.value, line.unit)}{ends}"
+    return value + (f"\n{cell.of_peak:.1%} of {cell.limit}" if cell.of_peak is not None else "")
+
+
+def _list(answer: Answer, lines: Sequence[Line], title: str) -> Table:
+    """Both sides below one another, where they have no axis in common that a table could stand on."""
+    rows = []
+    for name, line in _names(lines):
+        for cell in line.cells:
+            at = f"{title_of(answer.axis)} {value_of(answer.axis, cell.x)}" if cell.x is not None else "-"
+            rows.append((name, at, _cell(cell, line)))
+    shown = rows[:MOST_LISTED]
+    left = f"{len(rows) - len(shown)} further rows: --json has all." if len(rows) > len(shown) else ""
+    columns = (Column("whose"), Column("at"), Column("value", "number"))
+    if all(at == "-" for _, at, _ in shown):
+        columns, shown = (columns[0], columns[2]), [(name, value) for name, _, value in shown]  # type: ignore[assignment]
+    return Table(title=title, columns=columns, rows=tuple(shown), caption=left)
+
+
+# ------------------------------------------------------------------------------------------------------------- figures
+
+
+def _figures(answer: Answer) -> list[Lines | Dots]:
+    made = []
+    for metric in dict.fromkeys(_joined(answer, line) for line in answer.lines):
+        lines = [line for line in answer.lines if _joined(answer, line) == metric][-MOST_DRAWN:]
+        numeric = [
+            line for line in lines if sum(isinstance(cell.x, (int, float)) and cell.value > 0 for cell in line.cells) > 1
+        ]
+        if numeric and any(line.ours for line in answer.lines):
+            made.append(_lines(answer, numeric))
+        elif 1 < sum(len(line.cells) for line in lines) <= 12 and any(line.ours for line in lines):
+            made.append(_dots(answer, lines))
+    return made
+
+
+def _lines(answer: Answer, lines: Sequence[Line]) -> Lines:
+    """Theirs and ours over the axis; relative to each line's own first value where the row asks for it."""
+    scaled = answer.row.scaled
+    unit = "1" if scaled else lines[0].unit
+    series = tuple(Series(name, _points(answer, line, name)) for name, line in _names(lines))
+    xs = sorted({point.x for one in series for point in one.points})
+    ys = [point.y for one in series for point in one.points]
+    log_x = len(xs) > 1 and max(xs) / max(min(x for x in xs if x > 0), 1e-300) >= 16
+    zero = min(x for x in xs if x > 0) / 2 if log_x and xs[0] == 0 else None
+    marked = xs[:: max(1, -(-len(xs) // 7))]
+    what = "relative to the first value" if scaled else lines[0].title
+    ours = [line for line in lines if line.ours]
+    return Lines(
+        title=f"{lines[0].title} by {title_of(answer.axis)}",
+        caption=f"{_full(answer.row)}; published and of this machine" if ours else _full(answer.row),
+        summary=headline(answer) or "published values alone",
+        x=Axis(
+            title=title_of(answer.axis),
+            labels={x: value_of(answer.axis, int(x) if x.is_integer() else x) for x in marked},
+            low=(zero or xs[0]) / 1.1 if log_x else xs[0] - (xs[-1] - xs[0]) * 0.03,
+            high=xs[-1] * 1.1 if log_x else xs[-1] + (xs[-1] - xs[0]) * 0.03,
+            log=log_x,
+            zero=zero,
+        ),
+        unit=unit,
+        y_title=what,
+        series=series,
+        log=min(ys) > 0 and max(ys) / min(ys) > _LOG_FROM,
+    )
+
+
+def _points(answer: Answer, line: Line, name: str) -> tuple[Point, ...]:
+    cells = sorted(
+        (cell for cell in line.cells if isinstance(cell.x, (int, float)) and cell.value > 0),
+        key=lambda cell: float(cell.x or 0),
+    )
+    first = cells[0].value
+
+    def relative(value: float | None) -> float | None:
+        if value is None or not answer.row.scaled:
+            return value
+        return value / first if line.better != "lower" else first / value if value > 0 else None
+
+    points = []
+    for cell in cells:
+        y = relative(cell.value) or 0.0
+        ends = sorted(end for end in (relative(cell.low), relative(cell.high)) if end is not None)
+        low, high = (ends[0], ends[1]) if len(ends) == 2 else (None, None)
+        value = round_to(y, 3) if answer.row.scaled else show(y, line.unit)
+        points.append(Point(float(cell.x or 0), y, low, high, f"{name}, {value_of(answer.axis, cell.x or 0)}: {value}"))
+    return tuple(points)
+
+
+def _dots(answer: Answer, lines: Sequence[Line]) -> Dots:
+    names, points = [], []
+    for name, line in _names(lines):
+        for cell in line.cells:
+            names.append(f"{name}{f', {value_of(answer.axis, cell.x)}' if cell.x is not None else ''}")
+            points.append(Point(len(points), cell.value, cell.low, cell.high, f"{names[-1]}: {show(cell.value, line.unit)}"))
+    return Dots(
+        title=lines[0].title,
+        caption=_full(answer.row),
+        summary=headline(answer) or "published values alone",
+        unit=lines[0].unit,
+        y_title=lines[0].title,
+        rows=tuple(points),
+        names=tuple(names),
+    )
