@@ -29,19 +29,30 @@ def command(
         typer.Option(help="These rows alone: an id such as table-4, or how ids begin (table, bsc-2); may be repeated."),
     ] = None,
     minutes: Annotated[
-        float, typer.Option(min=0.0, callback=common.not_negative, help="The rows that say most in so many minutes; 0: all rows.")
+        float,
+        typer.Option(
+            min=0.0, callback=common.not_negative, help="The rows that say most in so many minutes; 0: all rows."
+        ),
     ] = 20.0,
-    list_rows: Annotated[bool, typer.Option("--list", help="Show the rows, their cost here and what is missing; run nothing.")] = False,
+    list_rows: Annotated[
+        bool, typer.Option("--list", help="Show the rows, their cost here and what is missing; run nothing.")
+    ] = False,
     directory: Annotated[Path | None, typer.Option(help="The new run directory. Default: below ./runs.")] = None,
     resume: Annotated[
-        Path | None, typer.Option(help="Go on with this run directory ('latest': the newest of this document below ./runs).")
+        Path | None,
+        typer.Option(help="Go on with this run directory ('latest': the newest of this document below ./runs)."),
     ] = None,
     kept: Annotated[
         list[Path] | None,
-        typer.Option("--from", help="Measure nothing: make the page of these run directories; the first that has a row answers it."),
+        typer.Option(
+            "--from",
+            help="Measure nothing: make the page of these run directories; the first that has a row answers it.",
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the answers, or the list, as JSON.")] = False,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="The page. Default: reproduce.html in the run directory.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="The page. Default: reproduce.html in the run directory.")
+    ] = None,
 ) -> None:
     """Do the evaluation of a published document again on this machine: every table and figure of it beside ours, on one page.
 
@@ -110,7 +121,9 @@ def _latest(evaluation: Evaluation) -> Path:
     """The newest run directory of the document. Raises BadInput."""
     found = sorted(path.parent for path in Path("runs").glob(f"*reproduce-{evaluation.name}*/manifest.json"))
     if not found:
-        raise BadInput("there is no run directory of this document", where="runs", hint=f"shakedown reproduce {evaluation.name}")
+        raise BadInput(
+            "there is no run directory of this document", where="runs", hint=f"shakedown reproduce {evaluation.name}"
+        )
     return found[-1]
 
 
@@ -160,7 +173,9 @@ def _print(found: Sequence[Answer], cost: dict[str, float]) -> None:
     headings, cells = page.overview(found, cost)
     rest = [cell for cell, one in zip(cells, found, strict=True) if one.state != "answered"]
     if rest:
-        terminal.print_table(headings, rest, title="Not answered, or in part", spare=("cost", "page"))
+        chosen = [headings.index(name) for name in ("row", "state", "why, and what answers it")]
+        short = [tuple(cell[at] for at in chosen) for cell in rest]
+        terminal.print_table([headings[at] for at in chosen], short, title="Not answered, or in part")
 
 
 def _list(rows: Sequence[Planned], choice: Choice, *, json: bool) -> None:

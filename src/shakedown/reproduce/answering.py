@@ -29,6 +29,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     high: float | None = None
     of_peak: float | None = None
     limit: str = ""  # what that peak is
+    printed: str = ""  # as the document prints it, with its unit
     params: Params = {}
 
 
@@ -79,7 +80,9 @@ def machine_of(kept: Sequence[Kept]) -> str:
     if not hosts:
         return "not measured"
     words = dict.fromkeys(
-        ", ".join([host.cpu.model, count(len(host.cpu.cores), "core"), *([count(len(host.gpus), "GPU")] if host.gpus else [])])
+        ", ".join(
+            [host.cpu.model, count(len(host.cpu.cores), "core"), *([count(len(host.gpus), "GPU")] if host.gpus else [])]
+        )
         for host in hosts
     )
     return f"{count(len({host.name for host in hosts}), 'host')}: {listed(words, 3)}"
@@ -162,7 +165,7 @@ def _systems(row: Row) -> dict[str, tuple[published.PublishedValue, ...]]:
 def _lacking(row: Row, kept: Kept, metrics: Mapping[str, Metric], found: Sequence[Finding]) -> str:
     """What of the row was not answered, and why."""
     have = {one.metric for one in found}
-    covered = have | {metrics[name].published_as for name in have}
+    covered = have | {metrics[name].published_as for name in have} | {row.stands.get(name, "") for name in have}
     printed = {value.metric for one in row.theirs for value in values(one)}
     parts = [f"not measured here: {listed(sorted(printed - covered), 8)}"] if printed - covered else []
     parts += [f"needs {NEEDS[one]}" for one in row.needs]
@@ -205,7 +208,7 @@ def _unanswered(
     if row.id in left_out:
         return Answer(**given, state="not run", reason=left_out[row.id], next=again)
     begun = any(run.id in one.planned for one in kept for run in one.rows[row.id].runs)
-    reason = "planned, and no time was left: --resume goes on with it" if begun else "not among the rows that were run"
+    reason = "planned, and not run yet: --resume goes on with it" if begun else "not among the rows that were run"
     return Answer(**given, state="not run", reason=reason, next=again)
 
 
@@ -223,7 +226,9 @@ def _theirs(row: Row, one: Theirs) -> list[Line]:
     for metric, group in groups.items():
         known = titles.get(metric)
         ours = metrics_of(row).get(metric) or _known(metric)
-        title, better = (ours.title, ours.better) if ours else (known.title, known.better) if known else (metric, "none")
+        title, better = (
+            (ours.title, ours.better) if ours else (known.title, known.better) if known else (metric, "none")
+        )
         for label, chosen in _apart([dict(value.params) for value in group], row.axis):
             cells = tuple(
                 Cell(
@@ -232,7 +237,8 @@ def _theirs(row: Row, one: Theirs) -> list[Line]:
                     low=group[at].value - group[at].half_width,
                     high=group[at].value + group[at].half_width,
                     of_peak=group[at].value / own if own else None,
-                    limit=one.peak.partition(" ")[0],
+                    limit=one.peak,
+                    printed=f"{group[at].printed} {group[at].printed_unit}".removesuffix(" 1"),
                     params=dict(group[at].params),
                 )
                 for at in chosen
@@ -317,7 +323,11 @@ def _apart(all_params: Sequence[Mapping[str, Value | None]], axis: str) -> list[
     groups: dict[str, list[int]] = {}
     for at, one in enumerate(all_params):
         # Parameters that follow the axis (P and Q of a grid, the nodes of so many cores) tell no lines apart.
-        told = {name: value for name in varying if (value := one.get(name)) is not None and not _follows(all_params, name, axis)}
+        told = {
+            name: value
+            for name in varying
+            if (value := one.get(name)) is not None and not _follows(all_params, name, axis)
+        }
         groups.setdefault(params_of(told), []).append(at)
     return list(groups.items())
 

@@ -62,7 +62,9 @@ def _planned(evaluation: Evaluation, row: Row, machine: Machine, history: plan.H
             refused.append(error.what)
             continue
         entries.append(entry)
-        missing += [one.why for one in made.skipped]
+        missing += [
+            one.why.replace("shakedown run ...", f"shakedown reproduce {evaluation.name}") for one in made.skipped
+        ]
         runs |= {run.id: run for run in made.runs}
     if not entries:
         missing += refused
@@ -84,7 +86,7 @@ def chosen(
     """The rows to run: those of ``only`` (an id, or how ids begin: ``table``), or all; within ``budget_s`` first those that
     say most, the cheaper first among equals. A run that two rows share costs once. ``elsewhere``: they run on nodes that
     may have what this machine lacks. Raises BadInput for an unknown row."""
-    wanted = _wanted([one.row.id for one in rows], only)
+    wanted = _wanted([one.row for one in rows], only)
     taken: list[Planned] = []
     left_out = {one.row.id: "not among the rows that --only names" for one in rows if one.row.id not in wanted}
     paid: set[str] = set()
@@ -102,14 +104,18 @@ def chosen(
     return Choice(tuple(sorted(taken, key=lambda one: order.index(one.row.id))), left_out)
 
 
-def _wanted(ids: Sequence[str], only: Iterable[str]) -> set[str]:
+def _wanted(rows: Sequence[Row], only: Iterable[str]) -> set[str]:
+    """The ids that ``only`` means: one id, ids that begin so, or a part of the document. Raises BadInput."""
     found: set[str] = set()
     for name in only:
-        matching = [one for one in ids if one == name] or [one for one in ids if one.startswith(f"{name}-")]
+        matching = [row.id for row in rows if row.id == name]
+        matching = matching or [row.id for row in rows if row.part == name or row.id.startswith(f"{name}-")]
         if not matching:
-            raise unknown("row", name, ids)
+            raise unknown(
+                "row", name, [*(row.id for row in rows), *dict.fromkeys(row.part for row in rows if row.part)]
+            )
         found |= set(matching)
-    return found if only else set(ids)
+    return found if only else {row.id for row in rows}
 
 
 def text(evaluation: Evaluation, choice: Choice, budget_s: float | None) -> str:

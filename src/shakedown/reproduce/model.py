@@ -49,6 +49,7 @@ class Row(_Strict, frozen=True, kw_only=True):
     """One table or figure of a document, or a result of its text."""
 
     id: Name
+    part: str = ""  # of the document, such as one of its prototypes: can be asked for alone
     kind: Literal["table", "figure", "result"]
     title: str
     page: str  # or section, or slide, where the document's text has no pages
@@ -56,6 +57,7 @@ class Row(_Strict, frozen=True, kw_only=True):
     theirs: tuple[Theirs, ...] = ()
     runs: tuple[RunEntry, ...] = msgspec.field(default=(), name="run")
     metrics: tuple[str, ...] = ()  # of our runs, those that answer
+    stands: dict[str, str] = {}  # our metric -> the published one beside which it is shown, though it is another
     axis: str = ""  # the parameter over which both sides are laid
     ours_axis: str = ""  # its name among our parameters, where it differs
     scaled: bool = False  # drawn relative to each series' own first value
@@ -75,7 +77,6 @@ class Evaluation(_Strict, frozen=True, kw_only=True):
     title: str
     document: str  # the id of the document in published/
     summary: str
-    prototypes: tuple[str, ...] = ()  # parts that can be asked for alone: rows whose id begins so
     rows: tuple[Row, ...] = msgspec.field(name="row")
 
 
@@ -128,6 +129,9 @@ def _problems(row: Row, document: str) -> Iterator[str]:
         yield "no rule for the size"
     yield from (f"unknown need {one!r}" for one in row.needs if one not in NEEDS)
     yield from _unknown_metrics(row)
+    yield from (
+        f"{one!r} stands for another metric, and is none that answers" for one in row.stands if one not in row.metrics
+    )
     for one in row.theirs:
         if one.system not in published.ids():
             yield f"there is no published system {one.system!r}"

@@ -3,17 +3,19 @@ terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
+
+import msgspec
 
 from .. import __version__
 from ..document.model import Axis, Block, Column, Document, Dots, Figures, Lines, Point, Section, Series, Table, Text
-from ..document.text import count, listed, title_of, value_of, with_half
+from ..document.text import count, listed, title_of, value_of
 from ..records import PublishedComparison, Value
 from ..units import round_to, show, show_seconds
 from .answering import Answer, Cell, Line
 from .choosing import Planned
-from .model import Evaluation, Row
+from .model import NEEDS, Evaluation, Row, metrics_of
 
 #: Lines of a table or a drawing that can still be read, and rows of a list.
 MOST_COLUMNS, MOST_DRAWN, MOST_LISTED = 6, 8, 60
@@ -30,8 +32,12 @@ def document(evaluation: Evaluation, answers: Sequence[Answer], machine: str, co
         f"This machine: {machine}.",
         *(f"{label(one.row)}: {headline(one)}." for one in answers if headline(one)),
     )
-    sections = [Section(id="rows", title="Tables and figures of the document", short="Rows", blocks=(_overview(answers, cost),))]
-    sections += [_section(one) for one in answers if one.lines or one.state in ("answered", "answered in part", "failed")]
+    sections = [
+        Section(id="rows", title="Tables and figures of the document", short="Rows", blocks=(_overview(answers, cost),))
+    ]
+    sections += [
+        _section(one) for one in answers if one.lines or one.state in ("answered", "answered in part", "failed")
+    ]
     return Document(
         title=evaluation.title,
         subtitle="the document's evaluation, and this machine's",
@@ -72,7 +78,7 @@ def listing(rows: Sequence[Planned]) -> tuple[tuple[str, ...], list[tuple[str, .
     headings = ("row", "what", "page", "runs", "cost", "what is missing")
     cells = []
     for one in rows:
-        missing = listed(one.missing, 2) or one.row.nothing or "; ".join(one.row.needs)
+        missing = listed(one.missing, 2) or one.row.nothing or "; ".join(NEEDS[name] for name in one.row.needs)
         if one.row.command:
             missing = f"run this: {one.row.command}"
         runs = listed(dict.fromkeys(run.workload for run in one.runs)) or "-"
@@ -82,12 +88,13 @@ def listing(rows: Sequence[Planned]) -> tuple[tuple[str, ...], list[tuple[str, .
 
 
 def _overview(answers: Sequence[Answer], cost: Mapping[str, float]) -> Table:
-    headings, cells = overview(answers, cost)
-    return Table(
-        title="",
-        columns=tuple(Column(name, "state" if name == "state" else "text") for name in headings),
-        rows=tuple(cells),
-    )
+    _, cells = overview(answers, cost)
+    rows = []
+    for name, what, page, state, seconds, why in cells:
+        small = page if seconds == "-" else f"{page}; {seconds}"
+        rows.append((f"{name}\n{small}", what, state, why))
+    columns = (Column("row, page, cost"), Column("what"), Column("state", "state"), Column("why, and what answers it"))
+    return Table(title="", columns=columns, rows=tuple(rows))
 
 
 def headline(answer: Answer) -> str:
@@ -98,20 +105,27 @@ def headline(answer: Answer) -> str:
     if answer.best:
         return answer.best
     line, cell = _top(ours)
+    shown = _joined(answer, line)
+    theirs = [each for each in answer.lines if not each.ours and each.metric == shown and each.unit == line.unit]
+    common = {each.x for one in theirs for each in one.cells} & {each.x for each in line.cells} - {None}
+    if common:  # both at one place of the axis
+        line, cell = _top(ours, common)
+        theirs = [
+            msgspec.structs.replace(one, cells=tuple(each for each in one.cells if each.x == cell.x)) for one in theirs
+        ]
     words = f"here {show(cell.value, line.unit)}{_at(answer, cell)}{_share(cell)}"
-    names = {each.metric for each in answer.comparisons} | {line.metric}
-    theirs = [each for each in answer.lines if not each.ours and each.metric in names and each.unit == line.unit]
-    if theirs:
+    if theirs := [one for one in theirs if one.cells]:
         other, their = _top(theirs)
-        words += f", {other.whose}: {show(their.value, other.unit)}{_at(answer, their)}{_share(their)}"
+        words += f"; {other.whose}: {show(their.value, other.unit)}{_at(answer, their)}{_share(their)}"
     return words
 
 
-def _top(lines: Sequence[Line]) -> tuple[Line, Cell]:
-    """The best value of the first metric among the lines."""
+def _top(lines: Sequence[Line], places: Collection[Value | None] = ()) -> tuple[Line, Cell]:
+    """The best value of the first line's metric; only at these places of the axis, where there are some."""
     own = [line for line in lines if line.metric == lines[0].metric]
     sign = -1 if own[0].better == "lower" else 1
-    return max(((line, cell) for line in own for cell in line.cells), key=lambda pair: sign * pair[1].value)
+    pairs = [(line, cell) for line in own for cell in line.cells if not places or cell.x in places]
+    return max(pairs, key=lambda pair: sign * pair[1].value)
 
 
 def _at(answer: Answer, cell: Cell) -> str:
@@ -128,9 +142,8 @@ def _share(cell: Cell) -> str:
 def _section(answer: Answer) -> Section:
     row = answer.row
     blocks: list[Block] = [Text(text=text) for text in sentences(answer)]
-    for metric in dict.fromkeys(line.metric for line in answer.lines):
-        blocks.append(_table(answer, [line for line in answer.lines if _joined(answer, line) == metric], metric))
-    blocks = [block for block in blocks if not (isinstance(block, Table) and not block.rows)]
+    for metric in dict.fromkeys(_joined(answer, line) for line in answer.lines):
+        blocks.append(_table(answer, [line for line in answer.lines if _joined(answer, line) == metric]))
     if figures := _figures(answer):
         blocks.append(Figures(figures=tuple(figures)))
     return Section(id=row.id, title=f"{_full(row)} ({row.page})", short=label(row), blocks=tuple(blocks))
@@ -138,18 +151,11 @@ def _section(answer: Answer) -> Section:
 
 def _joined(answer: Answer, line: Line) -> str:
     """Under which metric a line is shown: ours under the published one that it stands for."""
-    if line.ours:
-        printed = {each.metric for each in answer.lines if not each.ours}
-        stands = _published_as(answer, line.metric)
-        if line.metric not in printed and stands in printed:
-            return stands
-    return line.metric
-
-
-def _published_as(answer: Answer, metric: str) -> str:
-    from .model import metrics_of
-
-    return metrics_of(answer.row)[metric].published_as
+    if not line.ours:
+        return line.metric
+    printed = {each.metric for each in answer.lines if not each.ours}
+    stands = (answer.row.stands.get(line.metric, ""), metrics_of(answer.row)[line.metric].published_as)
+    return next((one for one in (line.metric, *stands) if one in printed), line.metric)
 
 
 def sentences(answer: Answer) -> list[str]:
@@ -195,12 +201,9 @@ def _names(lines: Sequence[Line]) -> list[_Named]:
     return [_Named(f"{line.whose}{f', {line.label}' if line.label else ''}", line) for line in lines]
 
 
-def _table(answer: Answer, lines: Sequence[Line], metric: str) -> Table:
+def _table(answer: Answer, lines: Sequence[Line]) -> Table:
     """The document's table of one metric with both sides in it: a row for each place on the axis, or a list."""
-    del metric
-    if not lines:
-        return Table(title="", columns=(), rows=())
-    title = f"{lines[0].title}"
+    title = lines[0].title
     xs = _places(lines)
     if len(xs) < 2 or len(lines) > MOST_COLUMNS:
         return _list(answer, lines, title)
@@ -210,7 +213,7 @@ def _table(answer: Answer, lines: Sequence[Line], metric: str) -> Table:
         cells = [_cell(next((cell for cell in line.cells if cell.x == x), None), line) for _, line in named]
         rows.append((value_of(answer.axis, x), *cells))
     columns = (Column(title_of(answer.axis)), *(Column(name, "number") for name, _ in named))
-    return Table(title=title, columns=columns, rows=tuple(rows))
+    return Table(title=title, columns=columns, rows=tuple(rows), caption=_caption(lines))
 
 
 def _places(lines: Sequence[Line]) -> list[Value]:
@@ -222,12 +225,22 @@ def _places(lines: Sequence[Line]) -> list[Value]:
 def _cell(cell: Cell | None, line: Line) -> str:
     if cell is None:
         return "-"
-    if not line.ours:
-        value = with_half(cell.value, (cell.high or cell.value) - cell.value, line.unit)
-    else:
-        ends = "" if cell.low is None or cell.high is None else f" [{show(cell.low, line.unit)}, {show(cell.high, line.unit)}]"
-        value = f"{show(cell.value, line.unit)}{ends}"
-    return value + (f"\n{cell.of_peak:.1%} of {cell.limit}" if cell.of_peak is not None else "")
+    value = cell.printed or show(cell.value, line.unit)
+    if line.ours and cell.low is not None and cell.high is not None:
+        value += f" [{show(cell.low, line.unit)}, {show(cell.high, line.unit)}]"
+    return value + (f" ({cell.of_peak:.1%})" if cell.of_peak is not None else "")
+
+
+def _caption(lines: Sequence[Line]) -> str:
+    """What brackets and parentheses in the cells are."""
+    words = []
+    if any(cell.low is not None for line in lines if line.ours for cell in line.cells):
+        words.append("In brackets: the 95 % interval.")
+    peaks = {("theirs" if not line.ours else "ours", cell.limit) for line in lines for cell in line.cells if cell.limit}
+    if peaks:
+        told = listed(f"{whose}: {limit}" for whose, limit in sorted(peaks))
+        words.append(f"In parentheses: of the machine's own peak ({told}).")
+    return " ".join(words)
 
 
 def _list(answer: Answer, lines: Sequence[Line], title: str) -> Table:
@@ -238,22 +251,28 @@ def _list(answer: Answer, lines: Sequence[Line], title: str) -> Table:
             at = f"{title_of(answer.axis)} {value_of(answer.axis, cell.x)}" if cell.x is not None else "-"
             rows.append((name, at, _cell(cell, line)))
     shown = rows[:MOST_LISTED]
-    left = f"{len(rows) - len(shown)} further rows: --json has all." if len(rows) > len(shown) else ""
+    left = f"{len(rows) - len(shown)} further rows: --json has all. " if len(rows) > len(shown) else ""
     columns = (Column("whose"), Column("at"), Column("value", "number"))
     if all(at == "-" for _, at, _ in shown):
         columns, shown = (columns[0], columns[2]), [(name, value) for name, _, value in shown]  # type: ignore[assignment]
-    return Table(title=title, columns=columns, rows=tuple(shown), caption=left)
+    return Table(title=title, columns=columns, rows=tuple(shown), caption=left + _caption(lines))
 
 
 # ------------------------------------------------------------------------------------------------------------- figures
 
 
 def _figures(answer: Answer) -> list[Lines | Dots]:
-    made = []
-    for metric in dict.fromkeys(_joined(answer, line) for line in answer.lines):
-        lines = [line for line in answer.lines if _joined(answer, line) == metric][-MOST_DRAWN:]
+    made: list[Lines | Dots] = []
+    groups: dict[str, list[Line]] = {}
+    for line in answer.lines:
+        groups.setdefault("" if answer.row.scaled else _joined(answer, line), []).append(line)
+    for group in groups.values():
+        ours = [line for line in group if line.ours]
+        lines = [*[line for line in group if not line.ours][: max(0, MOST_DRAWN - len(ours))], *ours[:MOST_DRAWN]]
         numeric = [
-            line for line in lines if sum(isinstance(cell.x, (int, float)) and cell.value > 0 for cell in line.cells) > 1
+            line
+            for line in lines
+            if sum(isinstance(cell.x, (int, float)) and cell.value > 0 for cell in line.cells) > 1
         ]
         if numeric and any(line.ours for line in answer.lines):
             made.append(_lines(answer, numeric))
@@ -320,7 +339,9 @@ def _dots(answer: Answer, lines: Sequence[Line]) -> Dots:
     for name, line in _names(lines):
         for cell in line.cells:
             names.append(f"{name}{f', {value_of(answer.axis, cell.x)}' if cell.x is not None else ''}")
-            points.append(Point(len(points), cell.value, cell.low, cell.high, f"{names[-1]}: {show(cell.value, line.unit)}"))
+            points.append(
+                Point(len(points), cell.value, cell.low, cell.high, f"{names[-1]}: {show(cell.value, line.unit)}")
+            )
     return Dots(
         title=lines[0].title,
         caption=_full(answer.row),
