@@ -54,7 +54,7 @@ def command(
         Path | None, typer.Option("-o", "--output", help="The page. Default: reproduce.html in the run directory.")
     ] = None,
 ) -> None:
-    """Do the evaluation of a published document again on this machine: every table and figure of it beside ours, on one page.
+    """Do the evaluation of a published document again on this machine: every table and figure beside ours, on one page.
 
     Exit code 0: every row that can be answered here is; 3: a run failed; 4: rows are left for lack of time.
     """
@@ -80,7 +80,7 @@ def command(
         parts = [_opened(path) for path in kept]
     elif resume is not None:
         path = _latest(evaluation) if str(resume) == "latest" else resume
-        _opened(path)
+        _check_of(evaluation, path)
         ran = session.go_on(path, how._replace(back=_back(evaluation, path)), Terminal())
         if ran is None:
             return
@@ -125,6 +125,22 @@ def _latest(evaluation: Evaluation) -> Path:
             "there is no run directory of this document", where="runs", hint=f"shakedown reproduce {evaluation.name}"
         )
     return found[-1]
+
+
+def _check_of(evaluation: Evaluation, path: Path) -> None:
+    """Raises BadInput for the run directory of something else."""
+    from .. import campaign as campaigns
+    from ..run.batch import submission
+
+    for part in submission.parts(path):
+        held = part / "campaign.toml"
+        name = campaigns.parse(*campaigns.text_of(str(held))).name if held.exists() else ""
+        if name != f"reproduce-{evaluation.name}":
+            raise BadInput(
+                f"it is not a run of `shakedown reproduce {evaluation.name}`",
+                where=str(part),
+                hint="--from makes a page of whatever was measured; --resume goes on with a run of this document",
+            )
 
 
 def _opened(path: Path) -> RunDirectory:

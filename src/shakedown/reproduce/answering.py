@@ -106,7 +106,7 @@ def _answer(
     left_out: Mapping[str, str],
     here: Mapping[str, choosing.Planned],
 ) -> Answer:
-    theirs = tuple(line for one in row.theirs for line in _theirs(row, one))
+    theirs = tuple(line for one in row.theirs for line in theirs_of(row, one))
     given = {"row": row, "lines": theirs, "axis": row.axis}
     if row.nothing:
         return Answer(**given, state="nothing to measure", reason=row.nothing)
@@ -166,7 +166,7 @@ def _lacking(row: Row, kept: Kept, metrics: Mapping[str, Metric], found: Sequenc
     """What of the row was not answered, and why."""
     have = {one.metric for one in found}
     covered = have | {metrics[name].published_as for name in have} | {row.stands.get(name, "") for name in have}
-    printed = {value.metric for one in row.theirs for value in values(one)}
+    printed = {value.metric for one in row.theirs for value in values(one) if not value.metric.startswith("peak.")}
     parts = [f"not measured here: {listed(sorted(printed - covered), 8)}"] if printed - covered else []
     parts += [f"needs {NEEDS[one]}" for one in row.needs]
     parts += list(kept.rows[row.id].missing)
@@ -200,7 +200,7 @@ def _unanswered(
         if failed := _failed(row, one):
             words = "; ".join(f"{each.label}: {each.state}{f', {each.reason}' * bool(each.reason)}" for each in failed)
             return Answer(**given, state="failed", reason=words, next=again)
-    planned = [one.rows[row.id] for one in kept] or [here[row.id]] * (row.id in here)
+    planned = [one.rows[row.id] for one in kept] or [here[name] for name in (row.id,) if name in here]
     if planned and not any(one.runs for one in planned):
         why = [word for one in planned for word in one.missing]
         why += [NEEDS[one] for one in row.needs]
@@ -215,7 +215,7 @@ def _unanswered(
 # ---------------------------------------------------------------------------------------------------------------- lines
 
 
-def _theirs(row: Row, one: Theirs) -> list[Line]:
+def theirs_of(row: Row, one: Theirs) -> list[Line]:
     """The published values as lines: one for each metric and each set of parameters that varies beside the axis."""
     system = published.system(one.system)
     own, titles = peak(one), published.metrics()
