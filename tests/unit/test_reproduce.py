@@ -326,7 +326,7 @@ def test_the_best_setting_is_told_with_those_that_are_not_told_from_it() -> None
     found = answer(
         "tsubame", "figure-3-1", kept("tsubame", [value("hpl.rate", run, y, "flop/s", nb=x) for x, y in rates.items()])
     )
-    assert found.best == "best nb here: 128 (HPL rate 15.0 Gflop/s), not told apart from 192"
+    assert found.best == "best nb here: 128 (HPL rate 15.0 Gflop/s), cannot be distinguished from 192"
     assert [cell.value for line in found.lines if not line.ours for cell in line.cells] == [240.0] * 3
 
 

@@ -40,7 +40,7 @@ def command(
     directory: Annotated[Path | None, typer.Option(help="The new run directory. Default: below ./runs.")] = None,
     resume: Annotated[
         Path | None,
-        typer.Option(help="Go on with this run directory ('latest': the newest of this document below ./runs)."),
+        typer.Option(help="Continue this run directory ('latest': the newest of this document below ./runs)."),
     ] = None,
     kept: Annotated[
         list[Path] | None,
@@ -62,8 +62,6 @@ def command(
     from ..campaign import plan
     from ..reproduce import choosing
     from ..results import run_directory
-    from ..run import session
-    from ._observer import Terminal
 
     evaluation = reproduce.load(document)
     how = _batch.how(ctx)
@@ -75,24 +73,39 @@ def command(
     if (resume is not None) + (directory is not None) + bool(kept) > 1:
         raise BadInput("--resume, --directory and --from exclude each other", hint="give one of them")
     how = how._replace(time_limit_s=math.inf if how.batch or not budget_s else budget_s)
-    parts: Sequence[RunDirectory] = ()
     if kept:
-        parts = [_opened(path) for path in kept]
-    elif resume is not None:
+        parts: Sequence[RunDirectory] | None = [_opened(path) for path in kept]
+    else:
+        parts = _measured(evaluation, choice, budget_s, how, directory, resume)
+    if parts is not None:
+        raise typer.Exit(_answered(evaluation, parts, rows, choice, output, json=json))
+
+
+def _measured(
+    evaluation: Evaluation,
+    choice: Choice,
+    budget_s: float | None,
+    how: How,
+    directory: Path | None,
+    resume: Path | None,
+) -> Sequence[RunDirectory] | None:
+    """The run directories, measured or continued; none where no row can run, None where a job is left to itself."""
+    from ..reproduce import choosing
+    from ..run import session
+    from ._observer import Terminal
+
+    if resume is not None:
         path = _latest(evaluation) if str(resume) == "latest" else resume
         _check_of(evaluation, path)
         ran = session.go_on(path, how._replace(back=_back(evaluation, path)), Terminal())
-        if ran is None:
-            return
-        parts = ran.parts
-    elif choice.rows:
+    elif not choice.rows:
+        return ()
+    else:
         path = directory or Path("runs") / _new_name(evaluation)
         text = choosing.text(evaluation, choice, budget_s)
-        ran = session.begin(text, f"reproduce {document}", path, how._replace(back=_back(evaluation, path)), Terminal())
-        if ran is None:
-            return
-        parts = ran.parts
-    raise typer.Exit(_answered(evaluation, parts, rows, choice, output, json=json))
+        where = f"reproduce {evaluation.name}"
+        ran = session.begin(text, where, path, how._replace(back=_back(evaluation, path)), Terminal())
+    return ran and ran.parts
 
 
 def _rows(evaluation: Evaluation, how: How, history: dict[str, float]) -> tuple[Planned, ...]:
@@ -139,7 +152,7 @@ def _check_of(evaluation: Evaluation, path: Path) -> None:
             raise BadInput(
                 f"it is not a run of `shakedown reproduce {evaluation.name}`",
                 where=str(part),
-                hint="--from makes a page of whatever was measured; --resume goes on with a run of this document",
+                hint="--from makes a page of whatever was measured; --resume continues a run of this document",
             )
 
 

@@ -107,16 +107,16 @@ def _answer(
     here: Mapping[str, choosing.Planned],
 ) -> Answer:
     theirs = tuple(line for one in row.theirs for line in theirs_of(row, one))
-    given = {"row": row, "lines": theirs, "axis": row.axis}
+    bare = Answer(row=row, state="nothing to measure", reason=row.nothing, lines=theirs, axis=row.axis)
     if row.nothing:
-        return Answer(**given, state="nothing to measure", reason=row.nothing)
+        return bare
     if not row.runs:
         needs = "; ".join(NEEDS[one] for one in row.needs)
-        return Answer(**given, state="by command" if row.command else "needs", reason=needs, next=row.command)
+        return _with(bare, "by command" if row.command else "needs", needs, row.command)
     for one in kept:
         if found := _findings(row, one):
             return _answered(row, theirs, one, found)
-    return _unanswered(evaluation, row, kept, left_out, here, theirs)
+    return _unanswered(evaluation, bare, kept, left_out, here)
 
 
 def _findings(row: Row, kept: Kept) -> list[Finding]:
@@ -186,30 +186,33 @@ def _failed(row: Row, kept: Kept) -> list[_Failed]:
     return [_Failed(*each) for each in dict.fromkeys((one.label, one.state, one.reason) for one in bad)]
 
 
+def _with(answer: Answer, state: State, reason: str, command: str) -> Answer:
+    return msgspec.structs.replace(answer, state=state, reason=reason, next=command)
+
+
 def _unanswered(
     evaluation: Evaluation,
-    row: Row,
+    bare: Answer,
     kept: Sequence[Kept],
     left_out: Mapping[str, str],
     here: Mapping[str, choosing.Planned],
-    theirs: tuple[Line, ...],
 ) -> Answer:
+    row = bare.row
     again = f"shakedown reproduce {evaluation.name} --only {row.id}"
-    given = {"row": row, "lines": theirs, "axis": row.axis}
     for one in kept:
         if failed := _failed(row, one):
             words = "; ".join(f"{each.label}: {each.state}{f', {each.reason}' * bool(each.reason)}" for each in failed)
-            return Answer(**given, state="failed", reason=words, next=again)
+            return _with(bare, "failed", words, again)
     planned = [one.rows[row.id] for one in kept] or [here[name] for name in (row.id,) if name in here]
     if planned and not any(one.runs for one in planned):
         why = [word for one in planned for word in one.missing]
         why += [NEEDS[one] for one in row.needs]
-        return Answer(**given, state="needs", reason="; ".join(dict.fromkeys(why)), next=again)
+        return _with(bare, "needs", "; ".join(dict.fromkeys(why)), again)
     if row.id in left_out:
-        return Answer(**given, state="not run", reason=left_out[row.id], next=again)
+        return _with(bare, "not run", left_out[row.id], again)
     begun = any(run.id in one.planned for one in kept for run in one.rows[row.id].runs)
-    reason = "planned, and not run yet: --resume goes on with it" if begun else "not among the rows that were run"
-    return Answer(**given, state="not run", reason=reason, next=again)
+    reason = "planned, and not run yet: --resume continues with it" if begun else "not among the rows that were run"
+    return _with(bare, "not run", reason, again)
 
 
 # ---------------------------------------------------------------------------------------------------------------- lines
@@ -353,7 +356,7 @@ def _best(row: Row, ours: Iterable[Line]) -> str:
         name = row.ours_axis or row.axis
         text = f"best {name} here: {first.x} ({line.title} {show(first.value, line.unit)})"
         if near:
-            text += f", not told apart from {listed(str(cell.x) for cell in near)}"
+            text += f", cannot be distinguished from {listed(str(cell.x) for cell in near)}"
         words.append(text)
     return "; ".join(dict.fromkeys(words))
 

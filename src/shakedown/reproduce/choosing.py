@@ -134,9 +134,18 @@ def text(evaluation: Evaluation, choice: Choice, budget_s: float | None) -> str:
             seen.append(entry)
             lines += ["", f"# {one.row.id}", "[[run]]", f"workload = {to_toml(entry.workload)}"]
             lines += [f"{key} = {to_toml(value)}" for key, value in _keys(entry)]
-            lines += [f"limit = {to_toml(entry.limit)}"] if entry.limit else []
+            if limit := entry.limit or _limit(one, budget_s):
+                lines.append(f"limit = {to_toml(limit)}")
     return "\n".join([*lines, ""])
 
 
 def _keys(entry: RunEntry) -> list[tuple[str, object]]:
     return [(name, value) for name, value in (("params", entry.params), ("nodes", entry.nodes)) if value]
+
+
+def _limit(one: Planned, budget_s: float | None) -> str:
+    """Within a budget no run that hangs takes more than a quarter of it, nor less than twice the row's longest estimate."""
+    if budget_s is None:
+        return ""
+    longest = max((run.estimate_s for run in one.runs), default=0.0)
+    return f"{max(30.0, min(10 * longest, max(budget_s / 4, 2 * longest))):.0f} s"

@@ -64,7 +64,7 @@ def _full(row: Row) -> str:
 def overview(answers: Sequence[Answer], cost: Mapping[str, float]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Headings and cells, a row each: what it is, its state, its cost, why and what answers it."""
     headings = ("row", "what", "page", "state", "cost", "why, and what answers it")
-    cells = []
+    cells: list[tuple[str, ...]] = []
     for one in answers:
         seconds = cost.get(one.row.id)
         why = "; ".join(filter(None, (one.reason, f"next: {one.next}" if one.next else "")))
@@ -76,7 +76,7 @@ def overview(answers: Sequence[Answer], cost: Mapping[str, float]) -> tuple[tupl
 def listing(rows: Sequence[Planned]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """The rows before anything runs: headings and cells."""
     headings = ("row", "what", "page", "runs", "cost", "what is missing")
-    cells = []
+    cells: list[tuple[str, ...]] = []
     for one in rows:
         missing = listed(one.missing, 2) or one.row.nothing or "; ".join(NEEDS[name] for name in one.row.needs)
         if one.row.command:
@@ -219,7 +219,7 @@ def _table(answer: Answer, lines: Sequence[Line]) -> Table:
 def _places(lines: Sequence[Line]) -> list[Value]:
     xs = list(dict.fromkeys(cell.x for line in lines for cell in line.cells if cell.x is not None))
     numbers = [x for x in xs if isinstance(x, (int, float))]
-    return sorted(numbers) if len(numbers) == len(xs) else xs  # type: ignore[return-value]
+    return sorted(numbers) if len(numbers) == len(xs) else xs
 
 
 def _cell(cell: Cell | None, line: Line) -> str:
@@ -252,10 +252,14 @@ def _list(answer: Answer, lines: Sequence[Line], title: str) -> Table:
             rows.append((name, at, _cell(cell, line)))
     shown = rows[:MOST_LISTED]
     left = f"{len(rows) - len(shown)} further rows: --json has all. " if len(rows) > len(shown) else ""
+    keep = (0, 2) if all(at == "-" for _, at, _ in shown) else (0, 1, 2)
     columns = (Column("whose"), Column("at"), Column("value", "number"))
-    if all(at == "-" for _, at, _ in shown):
-        columns, shown = (columns[0], columns[2]), [(name, value) for name, _, value in shown]  # type: ignore[assignment]
-    return Table(title=title, columns=columns, rows=tuple(shown), caption=left + _caption(lines))
+    return Table(
+        title=title,
+        columns=tuple(columns[at] for at in keep),
+        rows=tuple(tuple(row[at] for at in keep) for row in shown),
+        caption=left + _caption(lines),
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------- figures
@@ -335,7 +339,8 @@ def _points(answer: Answer, line: Line, name: str) -> tuple[Point, ...]:
 
 
 def _dots(answer: Answer, lines: Sequence[Line]) -> Dots:
-    names, points = [], []
+    names: list[str] = []
+    points: list[Point] = []
     for name, line in _names(lines):
         for cell in line.cells:
             names.append(f"{name}{f', {value_of(answer.axis, cell.x)}' if cell.x is not None else ''}")
