@@ -232,10 +232,11 @@ def theirs_of(row: Row, one: Theirs) -> list[Line]:
         title, better = (
             (ours.title, ours.better) if ours else (known.title, known.better) if known else (metric, "none")
         )
-        for label, chosen in _apart([dict(value.params) for value in group], row.axis):
+        axis = row.theirs_axis or row.axis
+        for label, chosen in _apart([dict(value.params) for value in group], axis):
             cells = tuple(
                 Cell(
-                    x=group[at].params.get(row.axis),
+                    x=_scaled(group[at].params.get(axis), row.theirs_factor),
                     value=group[at].value,
                     low=group[at].value - group[at].half_width,
                     high=group[at].value + group[at].half_width,
@@ -259,6 +260,13 @@ def theirs_of(row: Row, one: Theirs) -> list[Line]:
                 )
             )
     return lines
+
+
+def _scaled(x: Value | None, factor: float) -> Value | None:
+    """A published place on our axis."""
+    if factor == 1.0 or not isinstance(x, (int, float)):
+        return x
+    return int(x * factor) if float(x * factor).is_integer() else x * factor
 
 
 def _known(metric: str) -> Metric | None:

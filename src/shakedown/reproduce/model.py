@@ -60,6 +60,8 @@ class Row(_Strict, frozen=True, kw_only=True):
     stands: dict[str, str] = {}  # our metric -> the published one beside which it is shown, though it is another
     axis: str = ""  # the parameter over which both sides are laid
     ours_axis: str = ""  # its name among our parameters, where it differs
+    theirs_axis: str = ""  # and among the published ones
+    theirs_factor: float = 1.0  # what makes a published place one of ours: 8 bytes for each element
     scaled: bool = False  # drawn relative to each series' own first value
     best: bool = False  # the document reports the best setting of the axis
     size: str = ""  # the rule by which our size follows from the machine
@@ -115,6 +117,8 @@ def check(made: Evaluation) -> list[str]:
 
 
 def _problems(row: Row, document: str) -> Iterator[str]:
+    if not row.theirs_factor > 0:
+        yield "theirs_factor is not above zero"
     if not 1 <= row.rank <= 3:
         yield f"rank {row.rank} is not 1, 2 or 3"
     if not (row.runs or row.needs or row.command or row.nothing):

@@ -9,7 +9,21 @@ from typing import NamedTuple
 import msgspec
 
 from .. import __version__
-from ..document.model import Axis, Block, Column, Document, Dots, Figures, Lines, Point, Section, Series, Table, Text
+from ..document.model import (
+    Axis,
+    Block,
+    Column,
+    Document,
+    Dots,
+    Figures,
+    Lines,
+    Mark,
+    Point,
+    Section,
+    Series,
+    Table,
+    Text,
+)
 from ..document.text import count, listed, title_of, value_of
 from ..records import PublishedComparison, Value
 from ..units import round_to, show, show_seconds
@@ -18,7 +32,7 @@ from .choosing import Planned
 from .model import NEEDS, Evaluation, Row, metrics_of
 
 #: Lines of a table or a drawing that can still be read, and rows of a list.
-MOST_COLUMNS, MOST_DRAWN, MOST_LISTED = 6, 8, 60
+MOST_COLUMNS, MOST_DRAWN, MOST_LISTED, MOST_MARKS = 6, 8, 60, 4
 _ORDER = ("answered", "answered in part", "failed", "not run", "needs", "by command", "nothing to measure")
 _LOG_FROM = 12.0
 
@@ -143,7 +157,13 @@ def _section(answer: Answer) -> Section:
     row = answer.row
     blocks: list[Block] = [Text(text=text) for text in sentences(answer)]
     for metric in dict.fromkeys(_joined(answer, line) for line in answer.lines):
-        blocks.append(_table(answer, [line for line in answer.lines if _joined(answer, line) == metric]))
+        group = [line for line in answer.lines if _joined(answer, line) == metric]
+        placed = [line for line in group if _is_placed(line)]
+        if len(_places(placed)) < 2 or len(placed) > MOST_COLUMNS:
+            placed = []
+        blocks += [_table(answer, placed)] if placed else []
+        if rest := [line for line in group if line not in placed]:
+            blocks.append(_list(answer, rest, rest[0].title + (", without a place on it" if placed else "")))
     if figures := _figures(answer):
         blocks.append(Figures(figures=tuple(figures)))
     return Section(id=row.id, title=f"{_full(row)} ({row.page})", short=label(row), blocks=tuple(blocks))
@@ -202,11 +222,9 @@ def _names(lines: Sequence[Line]) -> list[_Named]:
 
 
 def _table(answer: Answer, lines: Sequence[Line]) -> Table:
-    """The document's table of one metric with both sides in it: a row for each place on the axis, or a list."""
+    """The document's table of one metric with both sides in it: a row for each place on the axis."""
     title = lines[0].title
     xs = _places(lines)
-    if len(xs) < 2 or len(lines) > MOST_COLUMNS:
-        return _list(answer, lines, title)
     named = _names(lines)
     rows = []
     for x in xs:
@@ -214,6 +232,10 @@ def _table(answer: Answer, lines: Sequence[Line]) -> Table:
         rows.append((value_of(answer.axis, x), *cells))
     columns = (Column(title_of(answer.axis)), *(Column(name, "number") for name, _ in named))
     return Table(title=title, columns=columns, rows=tuple(rows), caption=_caption(lines))
+
+
+def _is_placed(line: Line) -> bool:
+    return any(cell.x is not None for cell in line.cells)
 
 
 def _places(lines: Sequence[Line]) -> list[Value]:
@@ -279,19 +301,22 @@ def _figures(answer: Answer) -> list[Lines | Dots]:
             if sum(isinstance(cell.x, (int, float)) and cell.value > 0 for cell in line.cells) > 1
         ]
         if numeric and any(line.ours for line in answer.lines):
-            made.append(_lines(answer, numeric))
+            beside = [line for line in lines if not line.ours and not _is_placed(line) and line.unit == numeric[0].unit]
+            made.append(_lines(answer, numeric, beside))
         elif 1 < sum(len(line.cells) for line in lines) <= 12 and any(line.ours for line in lines):
             made.append(_dots(answer, lines))
     return made
 
 
-def _lines(answer: Answer, lines: Sequence[Line]) -> Lines:
-    """Theirs and ours over the axis; relative to each line's own first value where the row asks for it."""
+def _lines(answer: Answer, lines: Sequence[Line], beside: Sequence[Line]) -> Lines:
+    """Theirs and ours over the axis; relative to each line's own first value where the row asks for it. ``beside``:
+    published values without a place on the axis, which are levels."""
     scaled = answer.row.scaled
     unit = "1" if scaled else lines[0].unit
     series = tuple(Series(name, _points(answer, line, name)) for name, line in _names(lines))
     xs = sorted({point.x for one in series for point in one.points})
-    ys = [point.y for one in series for point in one.points]
+    marks = () if scaled else _marks(beside)
+    ys = [*(point.y for one in series for point in one.points), *(mark.y for mark in marks)]
     log_x = len(xs) > 1 and max(xs) / max(min(x for x in xs if x > 0), 1e-300) >= 16
     zero = min(x for x in xs if x > 0) / 2 if log_x and xs[0] == 0 else None
     marked = xs[:: max(1, -(-len(xs) // 7))]
@@ -312,8 +337,18 @@ def _lines(answer: Answer, lines: Sequence[Line]) -> Lines:
         unit=unit,
         y_title=what,
         series=series,
+        marks=marks,
         log=min(ys) > 0 and max(ys) / min(ys) > _LOG_FROM,
     )
+
+
+def _marks(lines: Sequence[Line]) -> tuple[Mark, ...]:
+    return tuple(
+        Mark(name=name, x=None, y=cell.value, says=f"{name}: {cell.printed or show(cell.value, line.unit)}")
+        for name, line in _names(lines)
+        for cell in line.cells
+        if cell.value > 0
+    )[:MOST_MARKS]
 
 
 def _points(answer: Answer, line: Line, name: str) -> tuple[Point, ...]:
