@@ -3,10 +3,8 @@ what is measured is laid beside them."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -18,7 +16,6 @@ from shakedown.errors import BadInput
 from shakedown.records import Analysis, Finding, Machine, Outcome, Value
 from shakedown.report.formats import html
 from shakedown.reproduce import answering, choosing, model, page
-from support.command import called
 from support.machines import OPEN_MPI, OPENBLAS
 from support.machines import machine as bare
 from support.machines import over_hosts as bare_hosts
@@ -178,11 +175,6 @@ def test_what_does_not_hold_in_a_file_is_named(old: str, new: str, message: str)
     with pytest.raises(BadInput) as raised:
         reproduce.parse(ROW.replace(old, new), "d.toml")
     assert re.search(message, f"{raised.value.what} {raised.value.hint}"), raised.value
-
-
-def test_an_unknown_document_is_refused_by_name() -> None:
-    ran = called("reproduce", "iict-bsa", "--list")
-    assert ran.returncode == 2 and "did you mean 'iict-bas'" in ran.stderr
 
 
 # ------------------------------------------------------------------------------------------------------- which rows run
@@ -380,31 +372,6 @@ def test_every_row_of_every_document_can_be_drawn(evaluation: reproduce.Evaluati
     made = page.document(evaluation, answering.answers(evaluation, []), "m", {})
     text = html.render_document(made)
     assert all(row.id in text for row in evaluation.rows)
-
-
-# ----------------------------------------------------------------------------------------------------------- the command
-
-
-def test_the_list_shows_rows_cost_and_what_is_missing(tmp_path: Path) -> None:
-    ran = called("reproduce", "iict-bas", "--list", "--json", cwd=tmp_path)
-    rows = {row["id"]: row for row in json.loads(ran.stdout)["rows"]}
-    assert ran.returncode == 0 and set(rows) == {row.id for row in reproduce.load("iict-bas").rows}
-    assert rows["hpl"]["cost_s"] > 0 and rows["figure-2"]["nothing"] == "a photograph"
-    assert "would run" in called("reproduce", "iict-bas", "--list", cwd=tmp_path).stdout
-    assert not list(tmp_path.iterdir()), "nothing was run"
-
-
-def test_a_row_without_a_measurement_gives_its_page_and_no_run(tmp_path: Path) -> None:
-    ran = called("reproduce", "iict-bas", "--only", "figure-2", cwd=tmp_path)
-    assert ran.returncode == 4 and [one.name for one in tmp_path.iterdir()] == ["reproduce-iict-bas.html"]
-
-
-def test_the_run_of_something_else_is_not_gone_on_with(tmp_path: Path) -> None:
-    (tmp_path / "campaign.toml").write_text('name = "c"\ntitle = "C"\n[[run]]\nworkload = "empty"\n')
-    ran = called("reproduce", "iict-bas", "--resume", tmp_path)
-    assert ran.returncode == 2 and "not a run of `shakedown reproduce iict-bas`" in ran.stderr
-    ran = called("reproduce", "iict-bas", "--resume", tmp_path, "--directory", tmp_path)
-    assert ran.returncode == 2 and "exclude each other" in ran.stderr
 
 
 def test_records_of_a_page_are_read_back_as_they_were_written() -> None:

@@ -119,7 +119,7 @@ def _wanted(rows: Sequence[Row], only: Iterable[str]) -> set[str]:
 
 
 def text(evaluation: Evaluation, choice: Choice, budget_s: float | None) -> str:
-    """The campaign of the chosen rows, the rows that say most first. Raises BadInput where nothing was chosen."""
+    """The campaign of the chosen rows, those that say most first, the cheaper first among equals. Raises BadInput where nothing was chosen."""
     if not choice.rows:
         raise BadInput("no row is left to run", where=evaluation.name, hint="give more --minutes, or other rows")
     lines = [f"name = {to_toml(f'reproduce-{evaluation.name}')}", f"title = {to_toml(evaluation.title)}"]
@@ -127,7 +127,7 @@ def text(evaluation: Evaluation, choice: Choice, budget_s: float | None) -> str:
         lines.append(f"budget = {to_toml(f'{budget_s * SHARE:.0f} s')}")
     lines.append(f"repeat = {{ min = {REPEAT.min}, max = {REPEAT.max}, interval = {REPEAT.interval} }}")
     seen = []
-    for one in sorted(choice.rows, key=lambda one: one.row.rank):
+    for one in sorted(choice.rows, key=lambda one: (one.row.rank, one.cost_s)):
         for entry in one.entries:
             if entry in seen:
                 continue
