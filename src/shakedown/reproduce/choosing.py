@@ -119,7 +119,8 @@ def _wanted(rows: Sequence[Row], only: Iterable[str]) -> set[str]:
 
 
 def text(evaluation: Evaluation, choice: Choice, budget_s: float | None) -> str:
-    """The campaign of the chosen rows, those that say most first, the cheaper first among equals. Raises BadInput where nothing was chosen."""
+    """The campaign of the chosen rows, those that say most first, the cheaper first among equals. Raises BadInput where
+    nothing was chosen."""
     if not choice.rows:
         raise BadInput("no row is left to run", where=evaluation.name, hint="give more --minutes, or other rows")
     lines = [f"name = {to_toml(f'reproduce-{evaluation.name}')}", f"title = {to_toml(evaluation.title)}"]
