@@ -48,6 +48,7 @@ VERBS: dict[str, Verb] = {
     "report": Verb("report"),
     "import": Verb("import_"),
     "compare": Verb("compare"),
+    "reproduce": Verb("reproduce", options=_of_batches),
     "predict": Verb("predict"),
     "pairs": Verb("pairs"),
     "scaling": Verb("scaling"),
