@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -236,7 +237,7 @@ def _row(metric: Metric, params: str, columns: Sequence[_Column], names: Sequenc
         title=metric.title,
         unit=metric.unit,
         better=metric.better,
-        params=params,
+        params=", ".join(told for told in re.split(r", ?", params) if not told.endswith("=None")),
         cells=tuple(cells),
         exact=metric.exact,
     )

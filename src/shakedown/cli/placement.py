@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -60,6 +61,12 @@ def command(
         if price:
             raise BadInput("--price launches a command", hint="shakedown placement --price -- mpirun -n 4 ./a.out")
         diagnoses, factors, nodes = _read(common.latest_run(Path("runs")) if words[0] == "latest" else Path(words[0]))
+    elif len(words) == 1 and not Path(words[0]).exists() and not shutil.which(words[0]):
+        raise BadInput(
+            "there is no such folder, and no command of that name",
+            where=words[0],
+            hint="give a folder of records, a run directory, or -- and a launcher: shakedown placement -- mpirun -n 4 ./a.out",
+        )
     else:
         diagnoses, factors, nodes = _launched(words, price, rounds, arrange, threads, limit, keep)
     if json:
