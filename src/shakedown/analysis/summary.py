@@ -87,7 +87,8 @@ def whether_it_counts(analysis: Analysis) -> str:
     named = "; ".join(one.text for one in what[:MOST_CAUSES])
     total = len(analysis.outcomes)
     which = "The one run" if total == 1 else f"{len(touched)} of {total} runs"
-    return f"{which} {'was' if len(touched) == 1 else 'were'} disturbed: {named}. What they measured is what was left of the machine, not what it can do."
+    were = "was" if len(touched) == 1 else "were"
+    return f"{which} {were} disturbed: {named}. What they measured is what was left of the machine, not what it can do."
 
 
 def _headline_sentences(analysis: Analysis) -> list[str]:

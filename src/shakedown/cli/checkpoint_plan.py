@@ -145,7 +145,9 @@ def _size(text: str, nodes: int, measured: MeasuredCosts | None) -> float:
     if measured and not text:
         return measured.node_bytes * nodes
     if not text:
-        raise BadInput("is missing", where="--size", hint="one checkpoint, all nodes together: --size 64GB, or --run RUN")
+        raise BadInput(
+            "is missing", where="--size", hint="one checkpoint, all nodes together: --size 64GB, or --run RUN"
+        )
     return quantity(text, "--size", ("B",), "a size with its unit, all nodes together: 64GB, 2TiB")[0]
 
 

@@ -65,7 +65,7 @@ def command(
         raise BadInput(
             "there is no such folder, and no command of that name",
             where=words[0],
-            hint="give a folder of records, a run directory, or -- and a launcher: shakedown placement -- mpirun -n 4 ./a.out",
+            hint="give a folder of records, a run directory, or a launcher: shakedown placement -- mpirun -n 4 ./a.out",
         )
     else:
         diagnoses, factors, nodes = _launched(words, price, rounds, arrange, threads, limit, keep)

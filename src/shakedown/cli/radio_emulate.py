@@ -184,7 +184,9 @@ def _show(found: Status, json: bool) -> None:
     if json:
         terminal.print_json(found)
         return
-    print(f"{found.directory}: {'up' if found.up else 'down'}; {found.nodes} nodes, {found.links or 0} links, each way counted")
+    print(
+        f"{found.directory}: {'up' if found.up else 'down'}; {found.nodes} nodes, {found.links or 0} links, each way counted"
+    )
     if not found.up:
         return
     if found.updates:

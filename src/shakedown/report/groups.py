@@ -39,7 +39,9 @@ def title(verdict: GroupVerdict) -> str:
 
 def label(part: SlowPart) -> str:
     """``node n17``, ``uplink of leaf3``."""
-    return {"uplink": f"uplink of {part.name}", "gpu": f"GPU or rank {part.name}"}.get(part.kind, f"{part.kind} {part.name}")
+    return {"uplink": f"uplink of {part.name}", "gpu": f"GPU or rank {part.name}"}.get(
+        part.kind, f"{part.kind} {part.name}"
+    )
 
 
 def summary(verdict: GroupVerdict) -> str:

@@ -91,8 +91,7 @@ def sentences(one: Scaling) -> list[str]:
     lines += [_best(each, one.series) for each in one.best]
     for each in one.between:
         lines.append(
-            f"At {_counted(each.count, one.series)}: {_time(each.seconds)} "
-            f"{_ends(each.low, each.high)}, {each.basis}."
+            f"At {_counted(each.count, one.series)}: {_time(each.seconds)} {_ends(each.low, each.high)}, {each.basis}."
         )
     return lines
 
@@ -236,7 +235,7 @@ def document(found: Sequence[Scaling]) -> Document:
     return Document(
         title="Scaling",
         subtitle=f"{len(found)} series" if len(found) > 1 else title(found[0].series),
-        state="measured",
+        state="published" if all(one.series.workload == "published" for one in found) else "measured",
         counts=(),
         lead=tuple(_lead(one) for one in found[:MOST_LED]),
         sections=(made,) if made else (),
