@@ -57,9 +57,7 @@ def command(
     if not series:
         raise CannotMeasure(
             "no work was measured at two counts of workers" + (f" by {over}" if over else ""),
-            where=", ".join(
-                str(common.latest_run(Path("runs"))) if name == "latest" else name for name in runs or ["latest"]
-            ),
+            where=", ".join(runs or [str(common.latest_run(Path("runs")))]),
             hint="measure it at several with all else alike, also the threads, three times each: "
             "shakedown run hydro ranks=1,2,4 threads=1 repeat=3",
         )
