@@ -57,9 +57,12 @@ int main(int argc, char** argv) {
     for (size_t i = 0; i < rows * columns; ++i) next[i] = u[i];
     advance(next, u, rows, columns);
     if (++step % every != 0) continue; /* a real run asks shakedown_ckpt_due, which knows costs and failures */
-    if (shakedown_ckpt_checkpoint(checkpoint, SHAKEDOWN_CKPT_LOCAL) != SHAKEDOWN_CKPT_OK)
+    /* It is written while the program goes on; only to say here whether it was saved is it waited for. */
+    if (shakedown_ckpt_checkpoint(checkpoint, SHAKEDOWN_CKPT_LOCAL) != SHAKEDOWN_CKPT_OK ||
+        shakedown_ckpt_wait(checkpoint, -1) != SHAKEDOWN_CKPT_OK)
       failed("goes on without", checkpoint);
-    printf("saved step %lld\n", (long long)step);
+    else
+      printf("saved step %lld\n", (long long)step);
     fflush(stdout);
   }
   shakedown_ckpt_close(checkpoint, SHAKEDOWN_CKPT_KEEP);

@@ -41,9 +41,12 @@ static int run(char** argv) {
   while (step < steps) {
     advance(std::vector<double>(u), u, rows, columns);
     if (++step % every != 0) continue;  // a real run asks session.due(), which knows costs and failures
-    if (const auto saved = session.checkpoint(SHAKEDOWN_CKPT_LOCAL); !saved)
+    auto saved = session.checkpoint(SHAKEDOWN_CKPT_LOCAL);
+    if (saved) saved = session.wait();  // it is written meanwhile: waited for only to say here whether it was saved
+    if (saved)
+      std::printf("saved step %lld\n", static_cast<long long>(step));
+    else
       std::fprintf(stderr, "heat: goes on without: %s\n", saved.text.c_str());
-    std::printf("saved step %lld\n", static_cast<long long>(step));
     std::fflush(stdout);
   }
   if (const auto closed = session.close(); !closed) std::fprintf(stderr, "heat: %s\n", closed.text.c_str());

@@ -54,8 +54,12 @@ program heat
     step = step + 1
     if (mod(step, every) /= 0) cycle  ! a real run asks session%due, which knows costs and failures
     call session%checkpoint(ckpt_local, error)
-    if (error /= ckpt_ok) write (error_unit, "(2a)") "heat: goes on without: ", session%message()
-    print "(a, i0)", "saved step ", step
+    if (error == ckpt_ok) call session%wait(error)  ! it is written meanwhile: waited for only to say whether it was saved
+    if (error == ckpt_ok) then
+      print "(a, i0)", "saved step ", step
+    else
+      write (error_unit, "(2a)") "heat: goes on without: ", session%message()
+    end if
     flush (6)
   end do
   call session%close(error)

@@ -49,9 +49,12 @@ def main() -> int:
             step += 1
             if step % every:  # a real run asks session.due(), which knows costs and failures
                 continue
-            if not (saved := session.checkpoint(1)):
+            if saved := session.checkpoint(1):
+                saved = session.wait()  # it is written meanwhile: waited for only to say here whether it was saved
+            if saved:
+                print(f"saved step {step}", flush=True)
+            else:
                 print(f"heat: goes on without: {saved.text}", file=sys.stderr)
-            print(f"saved step {step}", flush=True)
     heat = list(itertools.accumulate(u.ravel().tolist()))[-1]
     print(f"heat {heat:.17g} after step {step}")
     return 0

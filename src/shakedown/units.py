@@ -275,12 +275,22 @@ def parse_bytes(text: str) -> int:
     return round(value)
 
 
+#: From here on in days, and in years: what is counted in so many hours has no use for its minutes.
+_MOST_HOURS = 100
+_MOST_DAYS = 1000
+
+
 def show_seconds(seconds: float) -> str:
-    """A duration for a person: ``45 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    """A duration for a person: ``45 s``, ``3 min 20 s``, ``2 h 5 min``, ``30 d 1 h``, ``125 years``."""
     if seconds < 100:
         return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:
         return f"{minutes} min {rest} s" if rest else f"{minutes} min"
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    if hours < _MOST_HOURS:
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    days, hours = divmod(hours, 24)
+    if days >= _MOST_DAYS:
+        return f"{round_to(seconds / _PLAIN['year'][1], 3)} years"
+    return f"{days} d {hours} h" if hours else f"{days} d"

@@ -126,6 +126,7 @@ def test_levels_that_are_not_there_leave_their_failures_to_the_next() -> None:
         ("--mtti 6h --size 64s", "--size"),
         ("--mtti 6h --size 0GB", "--size"),
         ("--mtti 6h --size x", "--size"),
+        ("--mtti 6h", "--size"),
         ("--size 64GB", "MTTI"),
         ("--mtti 6h --node-mtti 3d --size 64GB", "MTTI"),
         ("--failures 3 --size 64GB", "--over"),

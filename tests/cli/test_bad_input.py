@@ -136,3 +136,18 @@ def test_output_without_a_reader_is_no_crash(tmp_path: Path) -> None:
         f"{sys.executable} -m shakedown list published | head -1", shell=True, capture_output=True, text=True
     )
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "storage", "directory="), ("storage.directory = '' is empty", "a folder")),
+        (("run", "filesystem", "directory="), ("filesystem.directory = '' is empty", "a folder")),
+        (("placement", "no-such-run"), ("no-such-run: there is no such folder, and no command", "mpirun")),
+    ],
+)
+def test_what_names_nothing_is_refused_before_anything_is_done(
+    tmp_path: Path, words: tuple[str, ...], said: tuple[str, ...]
+) -> None:
+    assert_clear(called(*words, cwd=tmp_path), 2, *said)
+    assert not list(tmp_path.iterdir())

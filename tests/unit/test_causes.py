@@ -143,7 +143,7 @@ def test_the_machine_shows_the_dearest_setting_first() -> None:
 
 def test_the_summary_says_how_many_runs_were_disturbed_and_by_what() -> None:
     analysis = msgspec.structs.replace(analyses.nothing(), outcomes=(outcome("a", other=0.5), outcome("b")))
-    assert summary.whether_it_counts(analysis).startswith("1 of 2 runs were disturbed: other processes used 50 %")
+    assert summary.whether_it_counts(analysis).startswith("1 of 2 runs was disturbed: other processes used 50 %")
     quiet = msgspec.structs.replace(analysis, outcomes=(outcome("b"),))
     assert summary.whether_it_counts(quiet) == ""
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from shakedown import published, workloads
 from shakedown.analysis import circumstances, compare, published_comparison
+from shakedown.campaign import plan
 from shakedown.published import systems
 from shakedown.records import Finding, Metric
 from support.findings import finding
@@ -84,3 +86,24 @@ def test_a_run_stands_beside_a_document_that_knows_no_levels() -> None:
     mine = compare.Entry(name="mine", findings=(IN_MEMORY,), circumstances=(told,))
     rows = compare.side_by_side([mine, document], metrics)
     assert len(rows) == 1 and compare.winner(rows[0]) == 0
+
+
+def test_documents_beside_each_other_show_what_they_print_and_nothing_else() -> None:
+    """A bandwidth without a direction is no rate of writing, and a parameter that nobody tells is not shown as None."""
+    metrics = {**METRICS, **compare_metrics()}
+    pair = [compare.from_published(one, metrics) for one in systems() if one.id in ("curie", "ambre")]
+    rows = compare.side_by_side(pair, metrics)
+    assert [row.metric for row in rows if row.metric == "io.bandwidth"]
+    assert not [
+        row.metric for row in rows if row.metric.startswith(("filesystem.", "storage.write", "storage.bandwidth"))
+    ]
+    same = compare.side_by_side([pair[0], pair[0]], metrics)
+    assert same and not [row.params for row in same if "None" in row.params]
+
+
+def compare_metrics() -> dict[str, Metric]:
+    """Those of the workloads and of the documents, as `shakedown compare` has them."""
+    known = dict(plan.metrics(set(workloads.names())))
+    for name, one in published.metrics(known).items():
+        known[name] = Metric(**{field: getattr(one, field) for field in one.__struct_fields__})
+    return known

@@ -67,6 +67,15 @@ def test_what_a_log_does_not_state_is_asked_for(recordings: Path) -> None:
     assert log.begin_ns == log.end_ns == at.timestamp() * 1e9
 
 
+@pytest.mark.parametrize("text", ["", "not a log\n", "{}"])
+def test_what_is_no_output_at_all_is_said_before_anything_is_asked_for(tmp_path: Path, text: str) -> None:
+    (tmp_path / "x").write_text(text)
+    for name, words in (("xhpl", "not output of HPL"), ("mccalpin", "not output of STREAM"), ("fio", "not the JSON")):
+        with pytest.raises(BadInput, match=words) as error:
+            read(name, tmp_path / "x")
+        assert "--host" not in error.value.hint
+
+
 def test_a_time_that_cannot_be_and_a_log_twice_are_refused(recordings: Path, tmp_path: Path) -> None:
     text = (recordings / HPCC).read_text()
     for stamp in ("0", "9999999999"):

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from shakedown import published
+from shakedown import published, workloads
 from shakedown.analysis import scaling
 from shakedown.analysis.scaling import comparison, laws
 from shakedown.analysis.scaling.judge import karp_flatt
@@ -18,7 +18,9 @@ from shakedown.analysis.table import from_measurements
 from shakedown.document.model import Lines
 from shakedown.records import Case, Finding, Measurement, ScalingKind, ScalingPoint, ScalingSeries
 from shakedown.report import scaling as page
+from shakedown.workloads.common import ranks
 from support.command import called
+from support.machines import host
 
 from support.bench import BENCH  # isort: skip  # lets the module below be found
 
@@ -294,3 +296,29 @@ def test_bad_input_is_one_clear_error(words: tuple[str, ...], code: int, says: s
 def test_all_of_it_is_json() -> None:
     found = scaling.judged(series(exact(1, 2, 4, serial=0.02)), at=(3,))
     assert json.loads(msgspec.json.encode(found))["laws"][0]["name"] == "Amdahl"
+
+
+def test_short_times_have_the_digits_of_their_speedup_and_a_time_looks_like_its_interval() -> None:
+    headings, rows = page.rows(scaling.judged(series({1: (0.208, 0.209, 0.210), 2: (0.295, 0.296, 0.297)})))
+    at = headings.index("time")
+    assert [row[at] for row in rows] == ["209 ms", "296 ms"] and rows[0][at + 1].startswith("[2")
+    _, rows = page.rows(scaling.judged(series({1: (1946.0, 1947.0, 1948.0), 2: (1016.0, 1017.0, 1018.0)})))
+    assert rows[0][at] == "32 min 27 s" and rows[0][at + 1].count(" min") == 2
+
+
+@pytest.mark.parametrize("place", ["docs", "hint"])
+def test_the_command_that_is_advised_makes_a_series(place: str, tmp_path: Path) -> None:
+    """More ranks on the same cores have fewer threads each unless their number is given, and that is other work."""
+    if place == "docs":
+        said = Path(__file__).parents[2].joinpath("docs/scaling.md").read_text()
+    else:
+        said = called("scaling", "curie", cwd=tmp_path).stderr
+    words = said.split("shakedown run hydro", 1)[1].split("\n", 1)[0].split("  ")[0].split()
+    given = dict(word.split("=") for word in words if "=" in word)
+    counts = [int(each) for each in given["ranks"].split(",")]
+    default = workloads.get("hydro").params["threads"].default
+
+    def threads(asked: object) -> set[int]:
+        return {ranks.threads({"threads": asked}, host(8), count, where="hydro") for count in counts}  # type: ignore[dict-item]
+
+    assert len(threads(default)) > 1 and len(threads(int(given["threads"]))) == 1

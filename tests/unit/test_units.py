@@ -84,6 +84,13 @@ def test_sizes_are_binary_and_durations_are_words() -> None:
         "4 MiB",
         "3 GiB",
     ]
+    hour = 3600
+    assert [units.show_seconds(s) for s in (99.9 * hour, 721 * hour + 60, 240 * hour, 1098638.4 * hour)] == [
+        "99 h 54 min",
+        "30 d 1 h",
+        "10 d",
+        "125 years",
+    ]
     assert [units.show_seconds(s) for s in (0.2, 45, 125, 200, 3600, 7500)] == [
         "0.2 s",
         "45 s",

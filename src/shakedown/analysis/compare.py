@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -134,7 +135,7 @@ def side_by_side(entries: Sequence[Entry], metrics: Mapping[str, Metric]) -> tup
     heads = [
         _row(metrics[name], match or "best", [top.get((name, match), []) for top in tops], names)
         for name, match in dict.fromkeys(key for top in tops for key in top)
-        if sum((name, match) in top for top in tops) > 1
+        if sum((name, match) in top for top in tops) > 1 and not _is_copy((name, match), tops, entries, metrics)
     ]
     heads = _few(_together(heads))
     alike: list[Row] = []
@@ -147,6 +148,19 @@ def side_by_side(entries: Sequence[Entry], metrics: Mapping[str, Metric]) -> tup
             if (row.metric, tuple(cell and cell.value for cell in row.cells)) not in shown:
                 alike.append(msgspec.structs.replace(row, detail=bool(heads)))
     return (*heads, *(_together(alike) if heads else _few(_together(alike))))
+
+
+def _is_copy(
+    key: tuple[str, str],
+    tops: Sequence[Mapping[tuple[str, str], _Column]],
+    entries: Sequence[Entry],
+    metrics: Mapping[str, Metric],
+) -> bool:
+    """Whether documents alone have a value of a metric of runs, which their own metric shows already: beside one another
+    they say no more than what they print (a rate without a direction is no rate of writing)."""
+    ours = [one.published for one, top in zip(entries, tops, strict=True) if key in top]
+    printed = metrics[key[0]].published_as
+    return all(ours) and sum(any(name == printed for name, _ in top) for top in tops) > 1
 
 
 def _told_beside(
@@ -244,7 +258,7 @@ def _row(metric: Metric, params: str, columns: Sequence[_Column], names: Sequenc
         title=metric.title,
         unit=metric.unit,
         better=metric.better,
-        params=params,
+        params=", ".join(told for told in re.split(r", ?", params) if not told.endswith("=None")),
         cells=tuple(cells),
         exact=metric.exact,
     )

@@ -36,7 +36,9 @@ def summarise(analysis: Analysis, plan: Plan) -> tuple[str, ...]:
     if bad:
         named = ", ".join(f"{one.label} ({one.state})" for one in bad[:3])
         more = f" and {len(bad) - 3} more" if len(bad) > 3 else ""
-        sentences.append(f"{len(bad)} of {len(analysis.outcomes)} runs have no result: {named}{more}.")
+        total = len(analysis.outcomes)
+        which = "The one run" if total == 1 else f"{len(bad)} of {total} runs"
+        sentences.append(f"{which} {'has' if len(bad) == 1 else 'have'} no result: {named}{more}.")
     if analysis.not_begun:
         named = "; ".join(analysis.not_begun[:3])
         more = f"; and {len(analysis.not_begun) - 3} more" if len(analysis.not_begun) > 3 else ""
@@ -84,8 +86,9 @@ def whether_it_counts(analysis: Analysis) -> str:
     what = causes.in_order(causes.disturbances(analysis.outcomes))
     named = "; ".join(one.text for one in what[:MOST_CAUSES])
     total = len(analysis.outcomes)
-    which = "The one run was" if total == 1 else f"{len(touched)} of {total} runs were"
-    return f"{which} disturbed: {named}. What they measured is what was left of the machine, not what it can do."
+    which = "The one run" if total == 1 else f"{len(touched)} of {total} runs"
+    were = "was" if len(touched) == 1 else "were"
+    return f"{which} {were} disturbed: {named}. What they measured is what was left of the machine, not what it can do."
 
 
 def _headline_sentences(analysis: Analysis) -> list[str]:

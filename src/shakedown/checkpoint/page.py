@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ..document.model import Axis, Document, Facts, Figures, Lines, Mark, Point, Region, Section, Series
 from ..document.tables import table
 from ..document.text import count
-from ..units import show, show_bytes, show_seconds
+from ..units import show, show_seconds
 from .plan import STANDSTILL, Curve, Plan, Policy, words
 
 #: A waste above this is not drawn: its curve would flatten all others.
@@ -103,7 +103,7 @@ def document(found: Plan, *, version: str) -> Document:
     )
     return Document(
         title=f"Checkpoint plan: {show(found.size_bytes, 'B')} on {count(found.nodes, 'node')}",
-        subtitle=f"{show_bytes(found.size_bytes / found.nodes)} on each node",
+        subtitle=f"{show(found.size_bytes / found.nodes, 'B')} on each node",
         state="forecast",
         counts=(),
         lead=(*lead(found), *(f"{one.text}{f'; {one.advice}' if one.advice else ''}." for one in found.notices)),

@@ -31,7 +31,7 @@ Nodes = Annotated[int, typer.Option(help="How many nodes the job runs on.", min=
 MttiOption = Annotated[str, typer.Option("--mtti", help="Mean time to interrupt of the whole job: 6h, 3d.")]
 NodeMtti = Annotated[str, typer.Option(help="The same of one node; divided by --nodes: 5year.")]
 Failures = Annotated[
-    int, typer.Option(help="Interrupts of the job that were counted; with --over. 0 is a number, too.")
+    int | None, typer.Option(help="Interrupts of the job that were counted; with --over. 0 is a number, too.", min=0)
 ]
 Over = Annotated[str, typer.Option(help="The time in which --failures were counted: 90d.")]
 Availability = Annotated[
@@ -76,7 +76,7 @@ def command(
     run: FromRun = None,
     mtti: MttiOption = "",
     node_mtti: NodeMtti = "",
-    failures: Failures = -1,
+    failures: Failures = None,
     over: Over = "",
     availability: Availability = None,
     mix: Mix = "",
@@ -144,17 +144,21 @@ def _size(text: str, nodes: int, measured: MeasuredCosts | None) -> float:
 
     if measured and not text:
         return measured.node_bytes * nodes
+    if not text:
+        raise BadInput(
+            "is missing", where="--size", hint="one checkpoint, all nodes together: --size 64GB, or --run RUN"
+        )
     return quantity(text, "--size", ("B",), "a size with its unit, all nodes together: 64GB, 2TiB")[0]
 
 
 def _mtti(
-    nodes: int, mtti: str, node_mtti: str, failures: int, over: str, sources: list[Path], zone: str, names: str
+    nodes: int, mtti: str, node_mtti: str, failures: int | None, over: str, sources: list[Path], zone: str, names: str
 ) -> tuple[Mtti, tuple[float, ...]]:
     """The MTTI, and the shares of failures where they were recorded."""
     from ..checkpoint import mtti as known
     from ..checkpoint.costs import seconds_of
 
-    given = {"--mtti": mtti, "--node-mtti": node_mtti, "--failures": failures >= 0, "--availability": sources}
+    given = {"--mtti": mtti, "--node-mtti": node_mtti, "--failures": failures is not None, "--availability": sources}
     asked = [name for name, value in given.items() if value]
     if len(asked) != 1:
         raise BadInput(
@@ -168,7 +172,7 @@ def _mtti(
         return known.stated(
             seconds_of(node_mtti, "--node-mtti") / nodes, f"{node_mtti} of a node over {nodes} nodes"
         ), ()
-    if failures >= 0:
+    if failures is not None:
         if not over:
             raise BadInput("is missing", where="--over", hint="the time in which the failures were counted: --over 90d")
         return known.of_failures(failures, seconds_of(over, "--over") / 3600), ()
@@ -257,10 +261,10 @@ def _slowdown(text: str, measured: MeasuredCosts | None) -> tuple[float, str]:
 def _print(found: Plan) -> None:
     from ..checkpoint import page
     from ..document.text import count
-    from ..units import show, show_bytes
+    from ..units import show
 
     head = f"{show(found.size_bytes, 'B')} on {count(found.nodes, 'node')}"
-    print(f"Checkpoint plan: {head}, {show_bytes(found.size_bytes / found.nodes)} on each\n")
+    print(f"Checkpoint plan: {head}, {show(found.size_bytes / found.nodes, 'B')} on each\n")
     for sentence in page.lead(found):
         terminal.print_sentence(sentence, "  ", "  ")
     terminal.print_table(page.POLICY_HEADINGS, [page.policy_cells(one) for one in found.policies], "Policies")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -61,6 +63,7 @@ def command(
             raise BadInput("--price launches a command", hint="shakedown placement --price -- mpirun -n 4 ./a.out")
         diagnoses, factors, nodes = _read(common.latest_run(Path("runs")) if words[0] == "latest" else Path(words[0]))
     else:
+        _require_something(words)
         diagnoses, factors, nodes = _launched(words, price, rounds, arrange, threads, limit, keep)
     if json:
         terminal.print_json({"diagnoses": diagnoses, "price": factors, "node_latency": nodes})
@@ -71,6 +74,16 @@ def command(
 
 
 Found = tuple[list[tuple[str, "Diagnosis"]], "tuple[Factor, ...]", "tuple[NodePair, ...]"]
+
+
+def _require_something(words: Sequence[str]) -> None:
+    """Raises BadInput for one word that is neither a folder nor a command: of a run directory that is misspelt."""
+    if len(words) == 1 and not Path(words[0]).exists() and not shutil.which(words[0]):
+        raise BadInput(
+            "there is no such folder, and no command of that name",
+            where=words[0],
+            hint="give a folder of records, a run directory, or a launcher: shakedown placement -- mpirun -n 4 ./a.out",
+        )
 
 
 def _launched(

@@ -184,7 +184,9 @@ def _show(found: Status, json: bool) -> None:
     if json:
         terminal.print_json(found)
         return
-    print(f"{found.directory}: {'up' if found.up else 'down'}; {found.nodes} nodes, {found.links or 0} links")
+    print(
+        f"{found.directory}: {'up' if found.up else 'down'}; {found.nodes} nodes, {found.links or 0} links, each way counted"
+    )
     if not found.up:
         return
     if found.updates:
@@ -193,4 +195,4 @@ def _show(found: Status, json: bool) -> None:
     rows = [(name, f"{count:,}") for name, count in found.counts.items() if name not in histogram]
     terminal.print_table(("frames", "count"), rows)
     median, most = (1e6 * float(found.counts[name]) for name in histogram[1:])
-    print(f"written behind their time by {median:.0f} us in the median, {most:.0f} us at 99 %")
+    print(f"written behind their time by {median:.0f} µs in the median, {most:.0f} µs at 99 %")

@@ -57,8 +57,9 @@ def command(
     if not series:
         raise CannotMeasure(
             "no work was measured at two counts of workers" + (f" by {over}" if over else ""),
-            where=", ".join(runs or ["latest"]),
-            hint="measure it at several, three times each: shakedown run hydro ranks=1,2,4 repeat=3",
+            where=", ".join(runs or [str(common.latest_run(Path("runs")))]),
+            hint="measure it at several with all else alike, also the threads, three times each: "
+            "shakedown run hydro ranks=1,2,4 threads=1 repeat=3",
         )
     found = [scaling.judged(one, noise=spread, at=tuple(at or ())) for one in series]
     if output:

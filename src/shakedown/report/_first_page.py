@@ -38,7 +38,8 @@ def lead(analysis: Analysis) -> tuple[str, ...]:
     lost = [one for one in analysis.outcomes if one.state not in SCORED]
     if lost:
         named = listed(dict.fromkeys(f"{one.label} ({one.state})" for one in lost), 3)
-        sentences.append(f"{len(lost)} of {count(len(analysis.outcomes), 'run')} have no result: {named}.")
+        which = f"{len(lost)} of {count(len(analysis.outcomes), 'run')}"
+        sentences.append(f"{which} {'has' if len(lost) == 1 else 'have'} no result: {named}.")
     marks = [f"{one.text}." for one in analysis.notices if one.code in (NO_FIGURE, "imported", "slow-host")]
     counts = summary.whether_it_counts(analysis)
     if counts:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ..analysis.groups import GroupVerdict, SlowPart
 
 _KINDS = {
-    "gpu": ("GPU", ""),
+    "gpu": ("GPU or rank", "GPUs or ranks"),  # several members of one host: which of the two, they do not say
     "node": ("node", ""),
     "switch": ("switch", "switches"),
     "uplink": ("uplink", ""),
@@ -21,7 +21,7 @@ _KINDS = {
 }
 _STEPS = {
     "gpu": "compare its clocks, temperature, power limit and link width with a GPU that is not slow (nvidia-smi -q), and "
-    "run `shakedown run gpu_copy` on its host",
+    "run `shakedown run gpu_copy` on its host; of a rank without a GPU look where it runs (`shakedown placement`)",
     "node": "compare its adapter's speed, width and PCIe slot, its BIOS and clocks with a node that is not slow "
     "(`shakedown health`); then move its cable to another port: if the slowness moves, it is the port or the cable",
     "switch": "look at the switch itself: its temperature, its firmware, errors on all of its ports",
@@ -39,7 +39,9 @@ def title(verdict: GroupVerdict) -> str:
 
 def label(part: SlowPart) -> str:
     """``node n17``, ``uplink of leaf3``."""
-    return {"uplink": f"uplink of {part.name}", "gpu": f"GPU {part.name}"}.get(part.kind, f"{part.kind} {part.name}")
+    return {"uplink": f"uplink of {part.name}", "gpu": f"GPU or rank {part.name}"}.get(
+        part.kind, f"{part.kind} {part.name}"
+    )
 
 
 def summary(verdict: GroupVerdict) -> str:

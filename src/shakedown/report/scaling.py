@@ -56,8 +56,8 @@ def rows(one: Scaling) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         line = [
             str(row.count),
             str(launches),
-            show_seconds(row.seconds),
-            _ends(row.seconds_low, row.seconds_high, "s"),
+            _time(row.seconds),
+            _ends(row.seconds_low, row.seconds_high),
             round_to(row.speedup, 3),
             f"{row.efficiency:.1%}",
             _shares(row.efficiency_low, row.efficiency_high) if row is not one.speedups[0] else "reference",
@@ -72,8 +72,13 @@ def rows(one: Scaling) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     return tuple(headings), cells
 
 
-def _ends(low: float | None, high: float | None, unit: str) -> str:
-    return "-" if low is None or high is None else f"[{show(low, unit)}, {show(high, unit)}]"
+def _time(seconds: float) -> str:
+    """With the digits that a speedup needs: ``213 ms``, ``45.2 s``, ``16 min 56 s``."""
+    return show(seconds, "s") if seconds < 100 else show_seconds(seconds)
+
+
+def _ends(low: float | None, high: float | None) -> str:
+    return "-" if low is None or high is None else f"[{_time(low)}, {_time(high)}]"
 
 
 def _shares(low: float | None, high: float | None) -> str:
@@ -86,8 +91,7 @@ def sentences(one: Scaling) -> list[str]:
     lines += [_best(each, one.series) for each in one.best]
     for each in one.between:
         lines.append(
-            f"At {_counted(each.count, one.series)}: {show_seconds(each.seconds)} "
-            f"[{show_seconds(each.low)}, {show_seconds(each.high)}], {each.basis}."
+            f"At {_counted(each.count, one.series)}: {_time(each.seconds)} {_ends(each.low, each.high)}, {each.basis}."
         )
     return lines
 
@@ -112,7 +116,7 @@ def _part(value: float, share: bool) -> str:
 
 
 def _best(best: BestCount, series: ScalingSeries) -> str:
-    value = show_seconds(best.value) if best.unit == "s" else show(best.value, best.unit)
+    value = _time(best.value) if best.unit == "s" else show(best.value, best.unit)
     if best.unit == "core h":
         value = f"{round_to(best.value, 3)} core hours"
     words = f"{best.what.capitalize()}: {_counted(best.count, series)} ({value})"
@@ -231,7 +235,7 @@ def document(found: Sequence[Scaling]) -> Document:
     return Document(
         title="Scaling",
         subtitle=f"{len(found)} series" if len(found) > 1 else title(found[0].series),
-        state="measured",
+        state="published" if all(one.series.workload == "published" for one in found) else "measured",
         counts=(),
         lead=tuple(_lead(one) for one in found[:MOST_LED]),
         sections=(made,) if made else (),

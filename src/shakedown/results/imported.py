@@ -62,6 +62,8 @@ def _read(workload: workloads.Workload, path: Path, host: str, date: datetime | 
     if date is not None:
         begin = end = _ns(date, zone, path)
     name = host or stated.host
+    if not name or (begin is None and end is None):
+        _require_output(workload, text, path)
     if not name:
         raise BadInput("does not say on which host it was measured", where=str(path), hint="give it: --host NAME")
     if begin is None and end is None:
@@ -71,6 +73,16 @@ def _read(workload: workloads.Workload, path: Path, host: str, date: datetime | 
     if last < first:
         raise BadInput("ends before it begins, by its own times", where=str(path), hint="give the time: --date")
     return Log(path, text, name, first, last, " and ".join(words))
+
+
+def _require_output(workload: workloads.Workload, text: str, path: Path) -> None:
+    """Raises BadInput where it is no output of this program: nobody is asked for the host and the time of what is none."""
+    if workload.parse is None:
+        return
+    try:
+        workload.parse(text, _params(workload, text))
+    except workloads.Garbage as error:
+        raise BadInput(str(error), where=str(path), hint=_elsewhere(workload, text)) from None
 
 
 def _ns(time: datetime, zone: tzinfo | None, path: Path) -> int:

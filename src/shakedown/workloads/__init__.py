@@ -146,6 +146,8 @@ def _checked(workload: str, name: str, param: Param, value: Value, where: str) -
         case "word" | "list":
             if isinstance(value, bool) or (param.kind == "word" and not isinstance(value, str)):
                 raise refuse("is not a word")
+            if value == "" and param.kind == "word" and param.default != "" and "" not in param.choices:
+                raise refuse("is empty")
             if param.choices and str(value) not in param.choices:
                 near = nearest(str(value), param.choices)
                 raise refuse(f"is none of {', '.join(param.choices)}" + (f"; did you mean {near!r}?" if near else ""))

@@ -169,7 +169,7 @@ def _smallest(found: Search, parts: Parts, settings: Settings, better: str) -> f
 def _notices(parts: Parts, found: Search, settings: Settings, smallest: float | None) -> tuple[Notice, ...]:
     notices = []
     if smallest is not None and smallest > settings.wanted:
-        text = f"a place would have to be {smallest:.0%} slower to be named in 9 of 10 cases"
+        text = f"a place would have to be {100 * smallest:.0f} % slower to be named in 9 of 10 cases"
         notices.append(Notice(code="weak-groups", text=text, advice="measure more rounds, or more samples in each"))
     for kind in ("switch", "uplink", "rail"):
         number = parts.unjudged.get(kind, 0)

@@ -129,7 +129,7 @@ _FIRST: dict[Kind, int] = {"node": 0, "gpu": 1, "switch": 2, "uplink": 3, "path"
 
 def label(kind: Kind, name: str) -> str:
     """``node n17``, ``uplink of leaf3``."""
-    return {"uplink": f"uplink of {name}", "gpu": f"GPU {name}"}.get(kind, f"{kind} {name}")
+    return {"uplink": f"uplink of {name}", "gpu": f"GPU or rank {name}"}.get(kind, f"{kind} {name}")
 
 
 def _chosen(uses: list[_Uses], valid: int, tests: int) -> Parts:

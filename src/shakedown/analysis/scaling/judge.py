@@ -276,6 +276,6 @@ def _notices(
         )
     if len(series.points) == 2:
         found.append(
-            Notice(code="two-counts", text="two counts alone: no law can be checked", advice="measure four or more")
+            Notice(code="two-counts", text="two counts alone say little of any law", advice="measure four or more")
         )
     return tuple(found)

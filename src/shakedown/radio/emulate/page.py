@@ -17,6 +17,7 @@ from ...document import axes, tables
 from ...document.model import Alert, Axis, Block, Document, Drawing, Figures, Lines, Point, Section, Series, Text
 from ...document.text import count
 from ...errors import UNREADABLE
+from ...units import show
 from ..mobility.tracks import at
 from ..pages import links as link_pages
 from ..pages import stated
@@ -134,7 +135,7 @@ def document(kept: Kept, *, version: str) -> Document:
     seconds = kept.updates[-1]["time_s"] if kept.updates else 0.0
     return Document(
         title=f"Emulation of {count(asked.nodes, 'radio')}",
-        subtitle=f"{asked.channel.modulation}, {asked.channel.rate_bit_s:g} bit/s"
+        subtitle=f"{asked.channel.modulation}, {show(asked.channel.rate_bit_s, 'bit/s')}"
         + (f", {seconds:g} s of movement" if asked.moves and seconds else ""),
         state="computed",
         counts=(),
@@ -187,8 +188,8 @@ def _frames(kept: Kept) -> Iterator[Block]:
             ("share, %", "number", lambda row: f"{100 * row[1] / of:.3g}" if of else ""),
             ("meaning", "text", lambda row: FATES[row[0]]),
         ),
-        caption=f"Written behind their time by {1e6 * counts['late_median_s']:.0f} us in the median, "
-        f"{1e6 * counts['late_99_percent_s']:.0f} us at 99 %."
+        caption=f"Written behind their time by {1e6 * counts['late_median_s']:.0f} µs in the median, "
+        f"{1e6 * counts['late_99_percent_s']:.0f} µs at 99 %."
         if "late_median_s" in counts
         else "",
     )

@@ -145,7 +145,8 @@ def sentences(links: LinkTable, parts: Connectivity, radios: Sequence[Radio], us
     """What the links come to, in words."""
     usable = int(links.usable.sum())
     yield (
-        f"{usable:,} of {count(links.possible, 'link')} between {count(len(radios), 'radio')} are usable: a loss of "
+        f"{usable:,} of {count(links.possible, 'link')} between {count(len(radios), 'radio')} "
+        f"{'is' if links.possible == 1 or usable == 1 else 'are'} usable: a loss of "
         f"{usable_db:.1f} dB or less."
     )
     if links.unknown:
