@@ -39,6 +39,7 @@ bool one(Shared& shared, int worker) {
 
 bool as_threads(Shared& shared) {
   std::vector<std::thread> threads;
+  threads.reserve(static_cast<std::size_t>(shared.workers));
   std::atomic<bool> sound = true;
   for (int worker = 0; worker < shared.workers; ++worker) {
     threads.emplace_back([&, worker] {

@@ -22,6 +22,9 @@ struct Options {
   RanksWanted ranks;
 };
 
+/// Whether each worker makes all sweeps.
+constexpr std::pair<const char*, bool> kScalings[] = {{"strong", false}, {"weak", true}};
+
 Options read_options(int argc, char** argv) {
   Args args(argc, argv, "workers: one kernel as threads, as processes and as ranks of MPI, on the same cores");
   Options o;
@@ -30,19 +33,11 @@ Options read_options(int argc, char** argv) {
   const auto bytes = args.integer("bytes", 131072, 64, "bytes of each worker's array", std::int64_t{1} << 36);
   o.task.meet_every = args.integer("meet-every", 0, 0, "after so many sweeps all wait for each other; 0: never");
   o.samples = args.integer("samples", 11, 1, "samples of each way");
-  o.ranks.program = "workers";
-  o.ranks.world_size =
-      args.integer("world-size", 0, 0, "how many ranks were started; another number is refused; 0: any");
-  o.ranks.cpus = args.text("cpus", "", "deal the CPUs of this list to the ranks");
-  o.ranks.allow_oversubscribe = args.flag("allow-oversubscribe", "let ranks share a CPU: for tests, not for figures");
+  o.ranks = ranks_wanted(args, "workers");
   o.task.flip = args.text("inject", "", "flip: the last worker of each way ends with a wrong cell") == "flip";
   args.finish();
-  if (o.scaling != "strong" && o.scaling != "weak") {
-    throw usage("unknown scaling '" + o.scaling + "'", "known: strong, weak");
-  }
-  o.task.each = o.scaling == "weak";
+  o.task.each = named(o.scaling, "scaling", kScalings);
   o.task.cells = static_cast<std::size_t>(bytes) / sizeof(double);
-  if (o.ranks.allow_oversubscribe) let_ranks_yield();
   return o;
 }
 

@@ -62,6 +62,7 @@ void threads_and_processes_end_alike() {
         task.cells = 300;
         task.meet_every = meet_every;
         std::vector<int> cpus;
+        cpus.reserve(static_cast<std::size_t>(workers));
         for (int worker = 0; worker < workers; ++worker)
           cpus.push_back(usable[static_cast<std::size_t>(worker) % usable.size()]);
         const auto told = helper.run(way, task, cpus, true);
