@@ -20,7 +20,7 @@ struct Promise {
   Save save;
   Shape shape;
   std::set<std::string> lost;  // nodes that lost something of theirs
-  bool nodes_too = true;  // of level 4: what fails on the nodes is left out with a warning
+  bool nodes_too = true;       // of level 4: what fails on the nodes is left out with a warning
   bool global_lost = false;
   int newer = 0;  // committed later at a level at least as safe
 
