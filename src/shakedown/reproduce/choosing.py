@@ -4,6 +4,7 @@ but for the workloads' own look at the machine's record."""
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ import msgspec
 from .. import __version__
 from ..campaign import Campaign, Repeat, RunEntry, plan
 from ..errors import BadInput, unknown
+from ..launchers.mpirun import cores
 from ..records import Machine, Run
 from ..strict import to_toml
 from .model import Evaluation, Row
@@ -49,6 +51,7 @@ def planned(
 def _planned(evaluation: Evaluation, row: Row, machine: Machine, history: plan.History, version: str) -> Planned:
     runs: dict[str, Run] = {}
     entries, missing, refused = [], [], []
+    room = sum(cores(host) * host.count for host in machine.hosts)
     for entry in (one for given in row.runs for one in _single(given)):
         try:
             made = plan.make(
@@ -61,15 +64,24 @@ def _planned(evaluation: Evaluation, row: Row, machine: Machine, history: plan.H
         except BadInput as error:  # of a list of counts, those that this machine is too small for
             refused.append(error.what)
             continue
+        fitting = [run for run in made.runs if _workers(run) <= room]
+        if made.runs and not fitting:  # a workload that lets workers share cores does so where its user asks for that
+            continue
         entries.append(entry)
         missing += [
             one.why.replace("shakedown run ...", f"shakedown reproduce {evaluation.name}") for one in made.skipped
         ]
-        runs |= {run.id: run for run in made.runs}
+        runs |= {run.id: run for run in fitting}
     if not entries:
         missing += refused
     cost = sum(run.estimate_s for run in runs.values())
     return Planned(row, tuple(runs.values()), tuple(entries), tuple(dict.fromkeys(missing)), cost)
+
+
+def _workers(run: Run) -> int:
+    """Ranks times threads that a run asks for; words such as ``all`` fit by themselves."""
+    counts = (run.params.get(name, 1) for name in ("ranks", "threads"))
+    return math.prod(one for one in counts if isinstance(one, int))
 
 
 def _single(entry: RunEntry) -> list[RunEntry]:
