@@ -92,9 +92,10 @@ class Sweeps {
     std::vector<Need> before, behind;
   };
   struct alignas(128) Thread {
-    std::vector<Block> blocks;
+    alignas(128) std::atomic<std::int64_t> forward{0};
     std::int64_t sweeps = 0;
-    alignas(128) std::atomic<std::int64_t> forward{0}, backward{0};
+    std::vector<Block> blocks;
+    alignas(128) std::atomic<std::int64_t> backward{0};
   };
   [[nodiscard]] const Thread& of(const Need& need) const { return threads_[static_cast<std::size_t>(need.thread)]; }
   void await(const std::atomic<std::int64_t>& progress, std::int64_t sweeps, const Need& need) const;

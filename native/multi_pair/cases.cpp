@@ -1,6 +1,7 @@
 #include "cases.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace shakedown::multi_pair {
 namespace {
@@ -18,7 +19,7 @@ Work work_of(const Shape& shape, const Options& options, std::int64_t iterations
   return {iterations * each, iterations * each * static_cast<std::int64_t>(shape.bytes)};
 }
 
-std::string percent(double share) { return std::to_string(static_cast<int>(100 * share + 0.5)) + " %"; }
+std::string percent(double share) { return std::to_string(std::lround(100 * share)) + " %"; }
 
 }  // namespace
 

@@ -60,6 +60,7 @@ double median(std::vector<double> values) {
 Slowest slowest(const std::vector<std::vector<double>>& pairs) {
   Slowest found;
   std::vector<double> medians;
+  medians.reserve(pairs.size());
   for (const auto& seconds : pairs) medians.push_back(median(seconds));
   if (medians.empty()) return found;
   found.pair = static_cast<std::size_t>(std::max_element(medians.begin(), medians.end()) - medians.begin());
@@ -70,6 +71,7 @@ Slowest slowest(const std::vector<std::vector<double>>& pairs) {
   std::size_t slower = 0;
   for (std::size_t sample = 0; sample < samples; ++sample) {
     std::vector<double> beside;
+    beside.reserve(pairs.size());
     for (const auto& seconds : pairs) beside.push_back(seconds[sample]);
     slower += pairs[found.pair][sample] > kSlowBy * median(std::move(beside)) ? 1 : 0;
   }
