@@ -112,7 +112,7 @@ void fill(const Rows& rows, const Plan& plan, const Slots& to, double* diagonal)
       } else if (column < row) {
         while (plan.lower[static_cast<std::size_t>(lower)] != column - row) ++lower;
         to.lower_values[(plan.extra + lower) * kRows + i] = value;
-        taken_lower[static_cast<std::size_t>(plan.extra + lower)] = true;
+        taken_lower[static_cast<std::size_t>(plan.extra) + static_cast<std::size_t>(lower)] = true;
       } else {
         while (plan.upper[static_cast<std::size_t>(upper)] != column - row) ++upper;
         to.upper_values[upper * kRows + i] = value;

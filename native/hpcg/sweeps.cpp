@@ -49,7 +49,7 @@ void Sweeps::find_beside(Sell& matrix, const Block& block, std::vector<std::int3
   const std::vector<std::int32_t> real = found;
   const auto is_beside = [&](std::int32_t other) { return std::binary_search(real.begin(), real.end(), other); };
   const auto is_near = [&](std::int32_t other, std::int32_t step) {
-    const auto near = static_cast<std::size_t>(other + step);
+    const auto near = static_cast<std::size_t>(std::int64_t{other} + step);
     return is_beside(other + step) && places_[near].stretch == places_[static_cast<std::size_t>(other)].stretch;
   };
   for (std::int64_t c = block.first; c < block.last; ++c) {

@@ -15,6 +15,7 @@ namespace {
 /// Two hosts of two sockets of two caches of two ranks.
 std::vector<RankPlace> sixteen() {
   std::vector<RankPlace> places;
+  places.reserve(16);
   for (int rank = 0; rank < 16; ++rank) places.push_back({rank / 8, rank % 8 / 4, rank / 2});
   return places;
 }

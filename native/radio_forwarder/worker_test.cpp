@@ -134,7 +134,7 @@ std::vector<char> heard(std::uint64_t seed, int threads, Checks& checks) {
   for (std::uint32_t i = 0; i < kFramesSent; ++i) {
     air.send(1, kAll, i);
     if (i % 50 == 49) {
-      settled(forwarder, {kDelivered, kByChance}, 2 * (i + 1));
+      settled(forwarder, {kDelivered, kByChance}, 2 * std::uint64_t{i + 1});
       collect(0);
     }
   }
