@@ -257,7 +257,9 @@ def test_every_published_value_agrees_with_what_our_programs_print(recordings: P
                 if name not in value.params:
                     continue  # not told: it stands beside nothing
                 theirs, ours = value.params[name], known[metric.name][name]
-                if isinstance(theirs, str):
+                if name == "case":  # an input that is generated is a case of its own: no seconds stand side by side
+                    assert theirs not in ours and all(one.startswith("generated ") for one in ours), (system.id, ours)
+                elif isinstance(theirs, str):
                     assert theirs in ours, f"{system.id}: {metric.name} has {name} {theirs!r}, programs print {ours}"
                 else:
                     assert ours == {""}, (
@@ -293,7 +295,7 @@ def entries(*metrics: Metric, sizes: int, extra: str = "") -> list[compare.Entry
 def test_rows_with_several_parameters_are_shown() -> None:
     metric = msgspec.structs.replace(RATE, match=("n", "data"))
     rows = compare.side_by_side(entries(metric, sizes=3), {"m": metric})
-    assert [row.params for row in rows if not row.detail] == [f"n={n},data=random" for n in (1, 2, 4)]
+    assert [row.params for row in rows if not row.detail] == [f"n={n}, data=random" for n in (1, 2, 4)]
 
 
 def test_of_many_rows_of_a_metric_the_best_is_shown_and_of_others_theirs() -> None:
@@ -301,7 +303,7 @@ def test_of_many_rows_of_a_metric_the_best_is_shown_and_of_others_theirs() -> No
     other = msgspec.structs.replace(RATE, name="o", match=())
     rows = compare.side_by_side(entries(metric, other, sizes=40), {"m": metric, "o": other})
     shown = [(row.metric, row.params) for row in rows if not row.detail]
-    assert shown == [("m", f"n={2**39},data=random"), ("o", "best")]
+    assert shown == [("m", f"n={2**39}, data=random"), ("o", "best")]
     assert len(rows) > 40, "the rest is there for --all"
 
 
