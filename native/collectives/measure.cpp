@@ -22,7 +22,8 @@ constexpr int kLeastRounds = 10;
 constexpr int kAttempts = 5;
 constexpr double kMostBudgets = 20;    // after so many times its budget a case ends, whatever it has
 constexpr std::int64_t kLateNs = 300;  // a few readings of the clock: beyond it a rank was held up at its start
-constexpr long kInjectedLateNs = 1'000'000;
+constexpr std::int64_t kInjectedLateNs = 1'000'000;
+constexpr timespec kInjectedNap{0, 100'000};
 constexpr int kInjectedEvery = 5;
 constexpr timespec kInjectedLag{0, 20'000'000};
 constexpr int kSlowTimes = 5;
@@ -153,8 +154,8 @@ class CaseRun {
   Beginning repetition(const Tried& tried, std::int64_t& entry, std::int64_t& exit) {
     const std::int64_t start_ns = start_.agree();
     if (options_.inject == Inject::late && last_ && ++repetitions_ % kInjectedEvery == 0) {
-      const timespec nap{0, kInjectedLateNs};
-      nanosleep(&nap, nullptr);
+      // Later than the start, however far off that was put.
+      while (clock_.now_ns() < start_ns + kInjectedLateNs) nanosleep(&kInjectedNap, nullptr);
     }
     while (options_.inject == Inject::hang && last_) sched_yield();
     entry = clock_.now_ns();
