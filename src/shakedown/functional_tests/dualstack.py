@@ -269,6 +269,10 @@ def _check_all_names(asked: DualstackOptions, hosts: Sequence[Host], rank: int, 
     return found
 
 
+#: In which processes that are done are gone, on a loaded node too.
+_LEAVING_S = 2.0
+
+
 def tell(emit: Emitter, checks: Sequence[Check], hosts: int) -> None:
     """The case, the counts by kind among the facts, and a notice for each kind that failed at a host (the first ones)."""
     failed = [check for check in checks if check.why]
@@ -324,6 +328,9 @@ def body(argv: Sequence[str], emit: Emitter) -> None:
             "run it over several hosts, or name an interface",
         )
     tell(emit, checks, len(names))
+    if asked.size > 1 and any(one.why for one in checks):
+        # srun ends all processes as soon as one fails, and then loses what was printed last: the others leave first.
+        time.sleep(_LEAVING_S)
 
 
 if __name__ == "__main__":
