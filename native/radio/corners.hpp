@@ -10,7 +10,8 @@ namespace shakedown::radio {
 
 template <class L>
 struct Corners {
-  L south_west, north_west, south_east, north_east;  // south: the row of the index, north: the next
+  L south_west, south_east;  // of the row of the index
+  L rise_west, rise_east;    // from it to the next row
 };
 
 /// Which numbers stand for a height that is not known.
@@ -32,9 +33,9 @@ SHAKEDOWN_LANES Corners<L> one_by_one(const T* pairs, const std::int32_t* index)
   for (int lane = 0; lane < L::kWidth; ++lane) {
     const T* const at = pairs + 2 * static_cast<long>(index[lane]);
     corners.south_west.set(lane, static_cast<typename L::Real>(at[0]));
-    corners.north_west.set(lane, static_cast<typename L::Real>(at[1]));
     corners.south_east.set(lane, static_cast<typename L::Real>(at[2]));
-    corners.north_east.set(lane, static_cast<typename L::Real>(at[3]));
+    corners.rise_west.set(lane, static_cast<typename L::Real>(at[1]) - static_cast<typename L::Real>(at[0]));
+    corners.rise_east.set(lane, static_cast<typename L::Real>(at[3]) - static_cast<typename L::Real>(at[2]));
   }
   return corners;
 }
@@ -51,9 +52,11 @@ SHAKEDOWN_LANES __m256i four(const std::int16_t* pairs, std::int32_t a, std::int
                              std::int32_t d) {
   return _mm256_set_m128i(two(pairs, c, d), two(pairs, a, b));
 }
-/// The upper and the lower half of words of 32 bits, as numbers with a sign.
-SHAKEDOWN_LANES __m256i lower(__m256i words) { return _mm256_srai_epi32(_mm256_slli_epi32(words, 16), 16); }
-SHAKEDOWN_LANES __m256i upper(__m256i words) { return _mm256_srai_epi32(words, 16); }
+/// Of words of 32 bits, whose halves are numbers with a sign: the lower half, and how far the upper is above it.
+SHAKEDOWN_LANES __m256i lower(__m256i words) { return _mm256_madd_epi16(words, _mm256_set1_epi32(1)); }
+SHAKEDOWN_LANES __m256i rise(__m256i words) { return _mm256_madd_epi16(words, _mm256_set1_epi32(0x0001ffff)); }
+SHAKEDOWN_LANES __m128i lower(__m128i words) { return _mm_madd_epi16(words, _mm_set1_epi32(1)); }
+SHAKEDOWN_LANES __m128i rise(__m128i words) { return _mm_madd_epi16(words, _mm_set1_epi32(0x0001ffff)); }
 
 SHAKEDOWN_LANES Corners<Lanes<float, 8>> eight(const std::int16_t* pairs, const std::int32_t* index) {
   // Lanes 0 1 4 5 and 2 3 6 7: a shuffle within halves of the register then puts them in order.
@@ -63,9 +66,9 @@ SHAKEDOWN_LANES Corners<Lanes<float, 8>> eight(const std::int16_t* pairs, const 
   const __m256i east = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xdd));
   Corners<Lanes<float, 8>> corners;
   corners.south_west.v = _mm256_cvtepi32_ps(lower(west));
-  corners.north_west.v = _mm256_cvtepi32_ps(upper(west));
   corners.south_east.v = _mm256_cvtepi32_ps(lower(east));
-  corners.north_east.v = _mm256_cvtepi32_ps(upper(east));
+  corners.rise_west.v = _mm256_cvtepi32_ps(rise(west));
+  corners.rise_east.v = _mm256_cvtepi32_ps(rise(east));
   return corners;
 }
 
@@ -75,10 +78,10 @@ SHAKEDOWN_LANES Corners<Lanes<double, 4>> four_doubles(const std::int16_t* pairs
   const __m128i west = _mm_castps_si128(_mm_shuffle_ps(a, b, 0x88));
   const __m128i east = _mm_castps_si128(_mm_shuffle_ps(a, b, 0xdd));
   Corners<Lanes<double, 4>> corners;
-  corners.south_west.v = _mm256_cvtepi32_pd(_mm_srai_epi32(_mm_slli_epi32(west, 16), 16));
-  corners.north_west.v = _mm256_cvtepi32_pd(_mm_srai_epi32(west, 16));
-  corners.south_east.v = _mm256_cvtepi32_pd(_mm_srai_epi32(_mm_slli_epi32(east, 16), 16));
-  corners.north_east.v = _mm256_cvtepi32_pd(_mm_srai_epi32(east, 16));
+  corners.south_west.v = _mm256_cvtepi32_pd(lower(west));
+  corners.south_east.v = _mm256_cvtepi32_pd(lower(east));
+  corners.rise_west.v = _mm256_cvtepi32_pd(rise(west));
+  corners.rise_east.v = _mm256_cvtepi32_pd(rise(east));
   return corners;
 }
 
@@ -93,9 +96,9 @@ SHAKEDOWN_LANES Corners<Lanes<float, 8>> eight(const float* pairs, const std::in
   const __m256 cd_west = _mm256_unpacklo_ps(c, d), cd_east = _mm256_unpackhi_ps(c, d);
   Corners<Lanes<float, 8>> corners;
   corners.south_west.v = _mm256_shuffle_ps(ab_west, cd_west, 0x44);
-  corners.north_west.v = _mm256_shuffle_ps(ab_west, cd_west, 0xee);
   corners.south_east.v = _mm256_shuffle_ps(ab_east, cd_east, 0x44);
-  corners.north_east.v = _mm256_shuffle_ps(ab_east, cd_east, 0xee);
+  corners.rise_west.v = _mm256_shuffle_ps(ab_west, cd_west, 0xee) - corners.south_west.v;
+  corners.rise_east.v = _mm256_shuffle_ps(ab_east, cd_east, 0xee) - corners.south_east.v;
   return corners;
 }
 
@@ -119,9 +122,9 @@ SHAKEDOWN_LANES Corners<Lanes<float, 16>> sixteen(const std::int16_t* pairs, con
   const auto number = [](__m512i words) { return _mm512_maskz_cvtepi32_ps(0xffff, words); };
   Corners<Lanes<float, 16>> corners;
   corners.south_west.v = number(lower(west));
-  corners.north_west.v = number(_mm512_maskz_srai_epi32(0xffff, west, 16));
   corners.south_east.v = number(lower(east));
-  corners.north_east.v = number(_mm512_maskz_srai_epi32(0xffff, east, 16));
+  corners.rise_west.v = number(_mm512_maskz_srai_epi32(0xffff, west, 16)) - corners.south_west.v;
+  corners.rise_east.v = number(_mm512_maskz_srai_epi32(0xffff, east, 16)) - corners.south_east.v;
   return corners;
 }
 
@@ -133,9 +136,9 @@ SHAKEDOWN_LANES Corners<Lanes<double, 8>> eight_doubles(const std::int16_t* pair
   };
   Corners<Lanes<double, 8>> corners;
   corners.south_west.v = number(_mm512_maskz_slli_epi64(0xff, all, 48));
-  corners.north_west.v = number(_mm512_maskz_slli_epi64(0xff, all, 32));
   corners.south_east.v = number(_mm512_maskz_slli_epi64(0xff, all, 16));
-  corners.north_east.v = number(all);
+  corners.rise_west.v = number(_mm512_maskz_slli_epi64(0xff, all, 32)) - corners.south_west.v;
+  corners.rise_east.v = number(all) - corners.south_east.v;
   return corners;
 }
 

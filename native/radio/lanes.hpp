@@ -231,6 +231,10 @@ SHAKEDOWN_LANES Lanes<R, W> gather(const R* from, typename Lanes<R, W>::Bits ind
 template <class R, int W>
 SHAKEDOWN_LANES Lanes<R, W> floor(Lanes<R, W> x) {
   using L = Lanes<R, W>;
+#if defined(__AVX2__)
+  if constexpr (sizeof x.v == 32 && sizeof(R) == 8) return L(_mm256_floor_pd(x.v));
+  if constexpr (sizeof x.v == 32 && sizeof(R) == 4) return L(_mm256_floor_ps(x.v));
+#endif
   const L magic = lanes_detail::Format<R>::kRound;
   const L nearest = (x + magic) - magic;
   return select(nearest > x, nearest - L(1), nearest);

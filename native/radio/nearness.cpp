@@ -61,4 +61,57 @@ std::vector<std::uint32_t> by_nearness(std::span<const double> x, std::span<cons
   return order;
 }
 
+NearPairs::NearPairs(std::span<const double> x, std::span<const double> y, std::span<const char> is_new,
+                     std::size_t threads)
+    : order_(by_nearness(x, y)) {
+  for (std::size_t begin = 0; begin < order_.size(); begin += kBlockOfPlaces) {
+    blocks_.push_back(block_of(x, y, begin, std::min(begin + kBlockOfPlaces, order_.size())));
+  }
+  for (const std::uint32_t place : order_) is_new_.push_back(is_new[place]);
+  const auto count = static_cast<std::size_t>(std::ranges::count_if(is_new_, [](char one) { return one != 0; }));
+  const std::size_t share = 4 * threads;  // tasks, so that all threads end at about the same time
+  if (count == order_.size() && blocks_.size() >= share) {
+    from_ = blocks_;
+    return;
+  }
+  for (std::size_t at = 0; at < order_.size(); ++at) {
+    if (is_new_[at] != 0) from_.push_back(block_of(x, y, at, at + 1));
+  }
+  slices_ =
+      std::clamp<std::size_t>(share / std::max<std::size_t>(count, 1), 1, std::max<std::size_t>(blocks_.size(), 1));
+}
+
+NearPairs::Block NearPairs::block_of(std::span<const double> x, std::span<const double> y, std::size_t begin,
+                                     std::size_t end) const {
+  Block block{begin, end, 0, 0};
+  for (std::size_t at = begin; at < end; ++at) {
+    block.x += x[order_[at]] / static_cast<double>(end - begin);
+    block.y += y[order_[at]] / static_cast<double>(end - begin);
+  }
+  return block;
+}
+
+void NearPairs::sort_blocks(const Block& from, std::size_t begin, std::size_t end, Scratch& scratch) const {
+  scratch.by_direction.clear();
+  for (std::size_t block = begin; block < end; ++block) {
+    scratch.by_direction.emplace_back(direction(blocks_[block].x - from.x, blocks_[block].y - from.y), block);
+  }
+  std::ranges::sort(scratch.by_direction);
+}
+
+/// Of two that are new the first in the order has their pair.
+void NearPairs::add_pairs(const Block& from, const Block& to, Scratch& scratch) const {
+  for (std::size_t from_at = from.begin; from_at < from.end; ++from_at) {
+    for (std::size_t to_at = to.begin; to_at < to.end; ++to_at) {
+      if (to_at == from_at || (to_at < from_at && is_new_[to_at] != 0)) continue;
+      const std::uint32_t here = order_[from_at], there = order_[to_at];
+      if (here < there) {
+        scratch.outward.push_back({here, there});
+      } else {
+        scratch.inward.push_back({there, here});
+      }
+    }
+  }
+}
+
 }  // namespace shakedown::radio

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <limits>
 #include <random>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "testing/check.hpp"
@@ -67,6 +69,41 @@ void test_blocks(Checks& checks) {
   checks.that(mean < 2 * 10.0 / 16, "blocks are small");
 }
 
+/// Each pair with a place that is new is handed over once, whoever is new and however many threads share the tasks.
+void test_pairs(Checks& checks) {
+  std::mt19937_64 random(11);
+  std::uniform_real_distribution<double> draw(0, 1);
+  for (const std::size_t count : {0, 1, 2, 3, 17, 40, 150, 400}) {
+    for (const double share : {0.0, 0.02, 0.5, 1.0}) {
+      std::vector<double> x(count), y(count);
+      std::vector<char> is_new(count);
+      for (std::size_t i = 0; i < count; ++i) {
+        x[i] = draw(random) < 0.1 ? std::nan("") : draw(random);
+        y[i] = draw(random);
+        is_new[i] = draw(random) < share ? 1 : 0;
+      }
+      const NearPairs pairs(x, y, is_new, 1 + count % 4);
+      std::vector<int> found(count * count);
+      NearPairs::Scratch scratch;
+      bool fits = true;
+      for (std::size_t task = 0; task < pairs.tasks(); ++task) {
+        pairs.each(task, scratch, [&](std::span<const PlacePair> some) {
+          fits = fits && !some.empty() && some.size() <= NearPairs::kPairsAtOnce;
+          for (const auto& [low, high] : some) ++found[low * count + high];
+        });
+      }
+      bool each = true;
+      for (std::size_t low = 0; low < count; ++low) {
+        for (std::size_t high = 0; high < count; ++high) {
+          const bool wanted = low < high && (is_new[low] != 0 || is_new[high] != 0);
+          each = each && found[low * count + high] == (wanted ? 1 : 0);
+        }
+      }
+      checks.that(each && fits, "each pair once, of " + std::to_string(count) + " places, " + std::to_string(share));
+    }
+  }
+}
+
 void test_odd(Checks& checks) {
   const double none = std::nan(""), far = std::numeric_limits<double>::infinity();
   checks.that(by_nearness({}, {}).empty(), "no places");
@@ -96,6 +133,7 @@ int main() {
   shakedown::Checks checks;
   shakedown::radio::test_square(checks);
   shakedown::radio::test_blocks(checks);
+  shakedown::radio::test_pairs(checks);
   shakedown::radio::test_odd(checks);
   shakedown::radio::test_direction(checks);
   return checks.end();

@@ -19,18 +19,27 @@ struct Exchange {
 
 namespace order_detail {
 
-/// Batcher's odd-even merge sort of kBlock values: 191 exchanges (Knuth, volume 3, 5.2.2, algorithm M).
+/// Batcher's odd-even merge of the two sorted halves of `count` values from `low` on, every `stride`-th of them.
 template <class Each>
-constexpr void sorting(Each&& each) {
-  for (int p = 1; p < kBlock; p *= 2) {
-    for (int k = p; k >= 1; k /= 2) {
-      for (int j = k % p; j + k < kBlock; j += 2 * k) {
-        for (int i = 0; i < k && i + j + k < kBlock; ++i) {
-          if ((i + j) / (2 * p) == (i + j + k) / (2 * p)) each(i + j, i + j + k);
-        }
-      }
-    }
+constexpr void merging_halves(int low, int count, int stride, Each&& each) {
+  const int twice = 2 * stride;
+  if (twice >= count) {
+    each(low, low + stride);
+    return;
   }
+  merging_halves(low, count, twice, each);
+  merging_halves(low + stride, count, twice, each);
+  for (int i = low + stride; i + stride < low + count; i += twice) each(i, i + stride);
+}
+
+/// Batcher's odd-even merge sort of kBlock values: 191 exchanges (Knuth, volume 3, 5.2.2, algorithm M). Those of few
+/// values come together, half by half, so that the registers hold what they exchange.
+template <class Each>
+constexpr void sorting(Each&& each, int low = 0, int count = kBlock) {
+  if (count < 2) return;
+  sorting(each, low, count / 2);
+  sorting(each, low + count / 2, count / 2);
+  merging_halves(low, count, 1, each);
 }
 
 constexpr std::size_t sorting_count() {
@@ -49,17 +58,20 @@ constexpr auto sorting_network() {
 }
 inline constexpr auto kSorting = sorting_network();
 
-/// The exchanges that sort a block which first rises and then falls (or the other way round): 80.
+/// The exchanges that sort a block which first rises and then falls (or the other way round), half by half: 80.
+template <class Each>
+constexpr void merging(Each&& each, int low = 0, int count = kBlock) {
+  if (count < 2) return;
+  for (int i = low; i < low + count / 2; ++i) each(i, i + count / 2);
+  merging(each, low, count / 2);
+  merging(each, low + count / 2, count / 2);
+}
 constexpr auto merging_network() {
   std::array<Exchange, 80> network{};
   std::size_t at = 0;
-  for (int distance = kBlock / 2; distance >= 1; distance /= 2) {
-    for (int start = 0; start < kBlock; start += 2 * distance) {
-      for (int i = start; i < start + distance; ++i) {
-        network[at++] = {static_cast<std::uint8_t>(i), static_cast<std::uint8_t>(i + distance)};
-      }
-    }
-  }
+  merging([&](int low, int high) {
+    network[at++] = {static_cast<std::uint8_t>(low), static_cast<std::uint8_t>(high)};
+  });
   return network;
 }
 inline constexpr auto kMerging = merging_network();

@@ -129,12 +129,11 @@ SHAKEDOWN_LANES void read_stretch(const T* pairs, const Cells<L>& cells, int cou
   for (int at = 0; at < count * L::kWidth; at += L::kWidth) {
     const Corners<L> c = corners_at<L>(pairs, cells.index + at);
     const L right = L::load(cells.right + at), up = L::load(cells.up + at);
-    const L south = (c.south_west - level) + (c.south_east - c.south_west) * right;
-    const L north = (c.north_west - level) + (c.north_east - c.north_west) * right;
-    ((south + (north - south) * up) * scale).store(heights_m + at);
+    const L west = (c.south_west - level) + c.rise_west * up, east = (c.south_east - level) + c.rise_east * up;
+    ((west + (east - west) * right) * scale).store(heights_m + at);
     if (kHoles) {
-      const auto hole =
-          is_hole<T>(c.south_west) | is_hole<T>(c.south_east) | is_hole<T>(c.north_west) | is_hole<T>(c.north_east);
+      const auto hole = is_hole<T>(c.south_west) | is_hole<T>(c.south_east) | is_hole<T>(c.south_west + c.rise_west) |
+                        is_hole<T>(c.south_east + c.rise_east);
       holes_met = select(hole, L(1), holes_met);
     }
   }

@@ -28,9 +28,9 @@ std::vector<float> coverage(Team& team, const Finder& finder, const Station& fro
   team.run([&](int) {
     Finder::Scratch scratch;
     std::vector<Station> stations(picture.columns);
-    std::vector<const Station*> others;
-    others.reserve(stations.size());
-    for (const Station& station : stations) others.push_back(&station);
+    std::vector<Way> ways;
+    ways.reserve(stations.size());
+    for (const Station& station : stations) ways.push_back({&sender, &station});
     for (std::size_t row = next.fetch_add(1); row < picture.rows; row = next.fetch_add(1)) {
       const double latitude = picture.north_deg - (static_cast<double>(row) + 0.5) * down;
       for (std::size_t column = 0; column < picture.columns; ++column) {
@@ -38,7 +38,7 @@ std::vector<float> coverage(Team& team, const Finder& finder, const Station& fro
         stations[column] = finder.station(latitude, longitude, picture.receiver_m);
         stations[column].id = static_cast<std::uint32_t>(row * picture.columns + column + 1);
       }
-      finder.losses(sender, others, 0, scratch, &loss_db[row * picture.columns]);
+      finder.losses(ways, scratch, &loss_db[row * picture.columns]);
     }
   });
   return loss_db;

@@ -11,7 +11,6 @@
 
 #include "common/error.hpp"
 #include "radio/itm_setting.hpp"
-#include "radio/nearness.hpp"
 
 namespace shakedown::radio {
 namespace {
@@ -57,24 +56,19 @@ Station Finder::station(double latitude_deg, double longitude_deg, double height
   return found;
 }
 
-void Finder::losses(const Station& station, std::span<const Station* const> others, std::size_t inward,
-                    Scratch& scratch, float* loss_db) const {
-  std::fill_n(loss_db, others.size(), std::numeric_limits<float>::quiet_NaN());
-  if (station.standing != Standing::known) return;
+void Finder::losses(std::span<const Way> ways, Scratch& scratch, float* loss_db) const {
+  std::fill_n(loss_db, ways.size(), std::numeric_limits<float>::quiet_NaN());
   scratch.order.clear();
-  scratch.routes.resize(others.size());
-  for (std::size_t at = 0; at < others.size(); ++at) {
-    const Station& other = *others[at];
-    if (other.standing != Standing::known) continue;
+  scratch.routes.resize(ways.size());
+  for (std::size_t at = 0; at < ways.size(); ++at) {
+    const auto& [from, to] = ways[at];
+    if (from->standing != Standing::known || to->standing != Standing::known) continue;
     Route& route = scratch.routes[at];
-    route = at < inward ? map_.route(other, station) : map_.route(station, other);
-    scratch.order.push_back({points_of(points_, route.length_m), at < inward,
-                             direction(other.column - station.column, other.row - station.row),
-                             static_cast<std::uint32_t>(at)});
+    route = map_.route(*from, *to);
+    scratch.order.push_back({points_of(points_, route.length_m), static_cast<std::uint32_t>(at)});
   }
-  std::sort(scratch.order.begin(), scratch.order.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.points, a.inward, a.direction, a.at) < std::tie(b.points, b.inward, b.direction, b.at);
-  });
+  std::sort(scratch.order.begin(), scratch.order.end(),
+            [](const auto& a, const auto& b) { return std::tie(a.points, a.at) < std::tie(b.points, b.at); });
   const std::size_t count = scratch.order.size();
   scratch.sorted.resize(count);
   scratch.loss_db.resize(count);
@@ -85,9 +79,8 @@ void Finder::losses(const Station& station, std::span<const Station* const> othe
     if (loops_) by_loops(begin, end, points, scratch);
   }
   for (std::size_t i = 0; i < count; ++i) {
-    const auto& [points, inwards, heading, at] = scratch.order[i];
-    const Station& from = inwards ? *others[at] : station;
-    const Station& to = inwards ? station : *others[at];
+    const auto& [points, at] = scratch.order[i];
+    const Station &from = *ways[at].from, &to = *ways[at].to;
     const Route& route = scratch.sorted[i];
     loss_db[at] = loops_ ? scratch.loss_db[i] + static_cast<float>(additions_db(from, to, route.length_m))
                          : static_cast<float>(one_by_one(from, to, route, points, scratch.tracing));

@@ -1,5 +1,5 @@
-// The losses from one station to many: ways over the map, sorted so that neighbours read the same ground, through the
-// loops of an instruction set.
+// The losses of many ways over the map: such as have as many points go through the loops of an instruction set
+// together.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,11 @@ constexpr int kMostPoints = 20'000;
 /// For one path of this length.
 int points_of(const ProfilePoints& points, double length_m);
 
+/// From one station to another.
+struct Way {
+  const Station *from, *to;
+};
+
 class Finder {
  public:
   /// Throws a usage error where spacing_m would need more than kMostPoints on this map. `tracing`: for a model that
@@ -43,8 +48,6 @@ class Finder {
   struct Scratch {
     struct Entry {
       int points;
-      bool inward;
-      float direction;
       std::uint32_t at;
     };
     std::vector<Entry> order;
@@ -54,11 +57,10 @@ class Finder {
     Tracing::Scratch tracing;
   };
 
-  /// Losses in dB between a station and others, in their order: the ways of the first `inward` lead to the station, the
-  /// others from it. Not a number where an end is not known, where the way leaves the map or comes over a hole, and
-  /// where the model has none. A loss depends on its own two ends alone.
-  void losses(const Station& station, std::span<const Station* const> others, std::size_t inward, Scratch& scratch,
-              float* loss_db) const;
+  /// Losses in dB along ways, in their order. Not a number where an end is not known, where the way leaves the map or
+  /// comes over a hole, and where the model has none. A loss depends on its own two ends alone; ways that follow each
+  /// other should be near each other, so that they read the same ground.
+  void losses(std::span<const Way> ways, Scratch& scratch, float* loss_db) const;
 
   /// One link in double precision, with its terms; `profile_m` are the heights of its ways's points, of which a model
   /// that uses no profile reads the two ends.

@@ -10,8 +10,6 @@
 namespace shakedown::radio {
 namespace {
 
-constexpr std::uint32_t kSmallestPiece = 1024;  // links: fewer would not share lines of the memory
-
 std::size_t pairs_of(std::size_t radios) { return radios < 2 ? 0 : radios * (radios - 1) / 2; }
 
 /// Memory for so many losses; none of a size of 0.
@@ -77,21 +75,15 @@ void Network::move(std::span<const std::uint32_t> index, std::span<const Station
   }
 }
 
-std::vector<Network::Piece> Network::pieces() const {
-  const auto count = static_cast<std::uint32_t>(stations_.size());
-  const bool all = outdated_count_ == stations_.size();
-  const std::size_t links = all ? pairs_of(count) : outdated_count_ * count;
-  const std::size_t share = links / (static_cast<std::size_t>(team_.size()) * 8) + 1;
-  const auto piece = static_cast<std::uint32_t>(std::clamp<std::size_t>(share, kSmallestPiece, count));
-  std::vector<Piece> found;
-  for (std::uint32_t radio = 0; radio < count; ++radio) {
-    if (outdated_[radio] == 0) continue;
-    // Of two radios that moved the first finds their link: then all that are behind a radio are its own.
-    for (std::uint32_t begin = all ? radio + 1 : 0; begin < count; begin += piece) {
-      found.push_back({radio, begin, std::min(count, begin + piece)});
-    }
+/// The pairs whose losses are to be found, by where the radios stand in the grid; what stands nowhere comes last.
+NearPairs Network::outdated_pairs() const {
+  std::vector<double> column, row;
+  for (const Station& station : stations_) {
+    const bool known = station.standing == Standing::known;
+    column.push_back(known ? station.column : std::nan(""));
+    row.push_back(known ? station.row : std::nan(""));
   }
-  return found;
+  return {column, row, outdated_, static_cast<std::size_t>(team_.size())};
 }
 
 /// The views of radios that moved, which all links of a radio share. Nobody knows before how large they are: some are
@@ -127,33 +119,24 @@ void Network::see(std::span<const std::uint32_t> radios) {
   });
 }
 
-void Network::find(const Piece& piece, Scratch& scratch) {
-  scratch.others.clear();
-  scratch.index.clear();
-  std::size_t inward = 0;
-  for (std::uint32_t other = piece.begin; other < piece.end; ++other) {
-    if (other == piece.radio || (other < piece.radio && outdated_[other] != 0)) continue;
-    scratch.others.push_back(&stations_[other]);
-    scratch.index.push_back(other);
-    inward += other < piece.radio ? 1 : 0;
-  }
-  scratch.loss_db.resize(scratch.others.size());
-  finder_.losses(stations_[piece.radio], scratch.others, inward, scratch.finder, scratch.loss_db.data());
+void Network::find(std::span<const PlacePair> pairs, Scratch& scratch) {
+  scratch.ways.clear();
+  for (const auto& [low, high] : pairs) scratch.ways.push_back({&stations_[low], &stations_[high]});
+  scratch.loss_db.resize(pairs.size());
+  finder_.losses(scratch.ways, scratch.finder, scratch.loss_db.data());
   const std::span<float> losses = loss_db_.as<float>();
-  for (std::size_t k = 0; k < scratch.index.size(); ++k) {
-    const std::size_t other = scratch.index[k];
-    losses[other < piece.radio ? link(other, piece.radio) : link(piece.radio, other)] = scratch.loss_db[k];
-  }
+  for (std::size_t k = 0; k < pairs.size(); ++k) losses[link(pairs[k].low, pairs[k].high)] = scratch.loss_db[k];
 }
 
 std::span<const float> Network::losses() {
   if (outdated_count_ > 0) {
     see_anew();
-    const std::vector<Piece> all = pieces();
+    const NearPairs pairs = outdated_pairs();
     std::atomic<std::size_t> next{0};
     team_.run([&](int thread) {
-      for (std::size_t at = next.fetch_add(1); at < all.size(); at = next.fetch_add(1)) {
-        find(all[at], scratch_[static_cast<std::size_t>(thread)]);
+      Scratch& scratch = scratch_[static_cast<std::size_t>(thread)];
+      for (std::size_t at = next.fetch_add(1); at < pairs.tasks(); at = next.fetch_add(1)) {
+        pairs.each(at, scratch.pairs, [&](std::span<const PlacePair> some) { find(some, scratch); });
       }
     });
     std::ranges::fill(outdated_, 0);

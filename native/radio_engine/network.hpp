@@ -8,6 +8,7 @@
 #include "common/memory.hpp"
 #include "common/team.hpp"
 #include "finder.hpp"
+#include "radio/nearness.hpp"
 
 namespace shakedown::radio {
 
@@ -54,20 +55,17 @@ class Network {
   Pairs changes(float above_db, float below_db);
 
  private:
-  struct Piece {  // of the links of a radio: others from `begin` to before `end`
-    std::uint32_t radio, begin, end;
-  };
   struct Scratch {
     Finder::Scratch finder;
-    std::vector<const Station*> others;
-    std::vector<std::uint32_t> index;
+    NearPairs::Scratch pairs;
+    std::vector<Way> ways;
     std::vector<float> loss_db;
   };
 
   void see_anew();
   void see(std::span<const std::uint32_t> radios);
-  [[nodiscard]] std::vector<Piece> pieces() const;
-  void find(const Piece& piece, Scratch& scratch);
+  [[nodiscard]] NearPairs outdated_pairs() const;
+  void find(std::span<const PlacePair> pairs, Scratch& scratch);
   [[nodiscard]] std::size_t link(std::size_t i, std::size_t j) const {  // i < j
     return i * (2 * stations_.size() - i - 1) / 2 + (j - i - 1);
   }

@@ -211,9 +211,9 @@ void check_coverage(Checks& checks, Team& team, const Finder& finder) {
     for (std::size_t column = 0; column < picture.columns; ++column) {
       const Station to = finder.map().station(47.0 - (static_cast<double>(row) + 0.5) * down,
                                               11.0 + (static_cast<double>(column) + 0.5) * right, 5);
-      const Station* const others[] = {&to};
+      const Way ways[] = {{&from, &to}};
       float loss = 0;
-      finder.losses(from, others, 0, scratch, &loss);
+      finder.losses(ways, scratch, &loss);
       const float cell = found[row * picture.columns + column];
       known += std::isfinite(cell) ? 1 : 0;
       checks.that(same_bits({&loss, 1}, {&cell, 1}), "a cell of the picture is that of one link");
