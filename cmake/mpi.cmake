@@ -3,10 +3,15 @@
 # that builds, or on PATH); the compiler itself, where it is a wrapper (Cray's CC). Each candidate must compile and link a
 # small program: a wrapper without its headers is common. Where there is none, programs that measure something with one
 # rank are built for one (native/common/alone/mpi.h), and the others are left out.
+#
+# A program runs on any MPI of the same binary interface (ABI), and on no other. Programs by which MPIs are compared
+# (EVERY_MPI) are therefore built once more for each further interface of which a wrapper is here, or is named behind the
+# first one of SHAKEDOWN_MPICXX: into a folder of its name beside the others. build.json has them under mpi_builds.
 include_guard(GLOBAL)
 include(${CMAKE_CURRENT_LIST_DIR}/choice.cmake)
 
-shakedown_choice(SHAKEDOWN_MPICXX "the MPI compiler wrapper to build with; empty: look for one")
+shakedown_choice(SHAKEDOWN_MPICXX "the MPI compiler wrappers to build with, separated by : or ;; empty: look for them")
+string(REPLACE ":" ";" SHAKEDOWN_MPICXX "${SHAKEDOWN_MPICXX}")
 
 # The words of a command's output; an error gives an empty list.
 function(shakedown_words out)
@@ -88,6 +93,20 @@ function(shakedown_library_folders link out)
   set(${out} "${real}" PARENT_SCOPE)
 endfunction()
 
+# A library of a wrapper's flags, which programs link: headers as those of the system, run paths left out.
+function(shakedown_wrapped_library name compile link)
+  add_library(${name} INTERFACE)
+  foreach(word ${compile})
+    if(word MATCHES "^-I(.+)$")
+      target_include_directories(${name} SYSTEM INTERFACE ${CMAKE_MATCH_1})
+    else()
+      target_compile_options(${name} INTERFACE ${word})
+    endif()
+  endforeach()
+  list(FILTER link EXCLUDE REGEX "^-Wl,(-rpath|--enable-new-dtags|--disable-new-dtags|/)")
+  target_link_libraries(${name} INTERFACE -Wl,--as-needed ${link})
+endfunction()
+
 # Compile and link a small program, and learn from mpi.h itself which MPI it is.
 function(shakedown_try_mpi compile link out_works out_flavour out_version)
   set(folder ${CMAKE_BINARY_DIR}/mpi-trial)
@@ -95,7 +114,9 @@ function(shakedown_try_mpi compile link out_works out_flavour out_version)
 #include <mpi.h>
 #define TEXT2(x) #x
 #define TEXT(x) TEXT2(x)
-#if defined(OMPI_MAJOR_VERSION)
+#if defined(MPI_ABI_VERSION) && !defined(OMPI_MAJOR_VERSION) && !defined(MPICH_VERSION) && !defined(I_MPI_VERSION)
+extern const char kName[] = "SHAKEDOWN[MPI ABI|" TEXT(MPI_ABI_VERSION) "." TEXT(MPI_ABI_SUBVERSION) "]";
+#elif defined(OMPI_MAJOR_VERSION)
 extern const char kName[] = "SHAKEDOWN[Open MPI|" TEXT(OMPI_MAJOR_VERSION) "." TEXT(OMPI_MINOR_VERSION) "." TEXT(
     OMPI_RELEASE_VERSION) "]";
 #elif defined(I_MPI_VERSION)
@@ -157,8 +178,37 @@ function(shakedown_mpi_candidates out)
   set(${out} ${site} ${wheel} PARENT_SCOPE)
 endfunction()
 
+# Of which binary interface an MPI is: the name of the folder in which programs for it lie.
+function(shakedown_mpi_interface flavour out)
+  if(flavour STREQUAL "Open MPI")
+    set(${out} open_mpi PARENT_SCOPE)
+  elseif(flavour STREQUAL "MPI ABI")
+    set(${out} mpi_abi PARENT_SCOPE)
+  elseif(flavour MATCHES "^(MPICH|Intel MPI|MVAPICH|MVAPICH2|Cray MPICH)$")
+    set(${out} mpich PARENT_SCOPE)
+  else()
+    set(${out} "" PARENT_SCOPE)
+  endif()
+endfunction()
+
+# What programs that are built with a wrapper link: an interface library.
+function(shakedown_mpi_usage target compile link)
+  shakedown_wrapped_library(${target} "${compile}" "${link}")
+  target_compile_definitions(${target} INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+endfunction()
+
+function(shakedown_mpi_entry out flavour version source mpicxx folder)
+  set(entry "{}")
+  foreach(key flavour version source mpicxx folder)
+    string(JSON entry SET "${entry}" ${key} "\"${${key}}\"")
+  endforeach()
+  set(${out} "${entry}" PARENT_SCOPE)
+endfunction()
+
 set(SHAKEDOWN_MPI_FOUND FALSE)
 set(shakedown_mpi_tried "")
+set(SHAKEDOWN_MPI_OTHERS "")  # further interfaces
+set(shakedown_mpi_builds "{}")
 if(SHAKEDOWN_MPICXX)
   set(candidates ${SHAKEDOWN_MPICXX})
 else()
@@ -184,17 +234,7 @@ endforeach()
 if(SHAKEDOWN_MPI_FOUND)
   shakedown_is_wheel(${chosen} is_wheel)
   shakedown_library_folders("${link}" folders)
-  add_library(shakedown_mpi INTERFACE)
-  foreach(word ${compile})
-    if(word MATCHES "^-I(.+)$")
-      target_include_directories(shakedown_mpi SYSTEM INTERFACE ${CMAKE_MATCH_1})
-    else()
-      target_compile_options(shakedown_mpi INTERFACE ${word})
-    endif()
-  endforeach()
-  list(FILTER link EXCLUDE REGEX "^-Wl,(-rpath|--enable-new-dtags|--disable-new-dtags|/)")
-  target_compile_definitions(shakedown_mpi INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
-  target_link_libraries(shakedown_mpi INTERFACE -Wl,--as-needed ${link})
+  shakedown_mpi_usage(shakedown_mpi "${compile}" "${link}")
   set(SHAKEDOWN_MPI_BUILD_RPATH ${folders})
   if(is_wheel)
     # The programs lie in <prefix>/lib/pythonX.Y/site-packages/SHAKEDOWN_INSTALL_DIR, the wheel's libmpi in <prefix>/lib:
@@ -210,13 +250,17 @@ if(SHAKEDOWN_MPI_FOUND)
     set(source site)
     set(shown ${chosen})
   endif()
-  set(entry "{}")
-  foreach(key flavour version source)
-    string(JSON entry SET "${entry}" ${key} "\"${${key}}\"")
-  endforeach()
-  string(JSON entry SET "${entry}" mpicxx "\"${shown}\"")
+  shakedown_mpi_entry(entry "${flavour}" "${version}" "${source}" "${shown}" "")
   shakedown_build_entry(mpi "${entry}")
   message(STATUS "MPI: ${flavour} ${version} (${source}: ${chosen})")
+  shakedown_mpi_interface("${flavour}" interface)
+  if(interface)
+    string(JSON shakedown_mpi_builds SET "${shakedown_mpi_builds}" ${interface} "${entry}")
+    if(NOT SHAKEDOWN_TESTS AND NOT SHAKEDOWN_PROGRAMS)
+      include(${CMAKE_CURRENT_LIST_DIR}/mpi_builds.cmake)
+    endif()
+    shakedown_build_entry(mpi_builds "${shakedown_mpi_builds}")
+  endif()
 else()
   if(shakedown_mpi_tried)
     string(REPLACE ";" ", " shakedown_mpi_tried "${shakedown_mpi_tried}")
@@ -230,10 +274,10 @@ else()
   target_include_directories(shakedown_mpi BEFORE INTERFACE ${CMAKE_SOURCE_DIR}/native/common/alone)
 endif()
 
-# shakedown_mpi_program(name [RANKS] source...): a program that uses MPI. RANKS: one rank measures nothing, so where there
-# is no MPI the reason is recorded instead.
+# shakedown_mpi_program(name [RANKS] [EVERY_MPI] source...): a program that uses MPI. RANKS: one rank measures nothing, so
+# where there is no MPI the reason is recorded instead. EVERY_MPI: built for every interface of MPI that is here.
 function(shakedown_mpi_program name)
-  cmake_parse_arguments(mpi "RANKS" "" "" ${ARGN})
+  cmake_parse_arguments(mpi "RANKS;EVERY_MPI" "" "" ${ARGN})
   if(mpi_RANKS AND NOT SHAKEDOWN_MPI_FOUND)
     shakedown_json_text(text "${SHAKEDOWN_MPI_ABSENT}")
     shakedown_build_entry(${name}_absent "${text}")
@@ -243,10 +287,16 @@ function(shakedown_mpi_program name)
   target_link_libraries(${name} PRIVATE shakedown_mpi)
   set_target_properties(${name} PROPERTIES BUILD_RPATH "${SHAKEDOWN_MPI_BUILD_RPATH}"
                         INSTALL_RPATH "${SHAKEDOWN_MPI_INSTALL_RPATH}")
+  if(mpi_EVERY_MPI AND SHAKEDOWN_MPI_OTHERS)
+    cmake_language(EVAL CODE "cmake_language(DEFER CALL shakedown_mpi_twins [[${name}]])")
+  endif()
 endfunction()
 
 # shakedown_mpi_library(name source...): sources that several programs with MPI link.
 function(shakedown_mpi_library name)
   add_library(${name} STATIC ${ARGN})
   target_link_libraries(${name} PUBLIC shakedown_common shakedown_mpi)
+  if(SHAKEDOWN_MPI_OTHERS)
+    cmake_language(EVAL CODE "cmake_language(DEFER CALL shakedown_mpi_twins [[${name}]])")
+  endif()
 endfunction()

@@ -38,6 +38,9 @@ void set_counts(Call& call);
 /// guidelines", IEEE TPDS 21(5)).
 std::vector<Method> methods_of(Operation operation, bool in_place, bool nonblocking);
 
+/// Begin the operation in its non-blocking form.
+MPI_Request post(const Call& call);
+
 /// What the receive buffer must hold before each call: the input of an operation in place, and of a broadcast's root.
 void set_input(const Call& call);
 

@@ -149,6 +149,8 @@ void measure_all(Emitter& emitter, const World& world, const Options& options) {
     unwatch();
     emitter.progress(static_cast<double>(++made) / static_cast<double>(cases.size()), words_of(planned));
   }
+  if (made == 0)
+    throw cannot("none of the sizes can be measured by these ranks", "name smaller --sizes or fewer ranks");
 }
 
 int run(int argc, char** argv, const Options& options) {

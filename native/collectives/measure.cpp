@@ -10,6 +10,7 @@
 #include "common/clock.hpp"
 #include "common/job.hpp"
 #include "common/watch.hpp"
+#include "waiting.hpp"
 
 namespace shakedown::collectives {
 namespace {
@@ -160,10 +161,7 @@ class CaseRun {
     while (options_.inject == Inject::hang && last_) sched_yield();
     entry = clock_.now_ns();
     const bool is_here = entry <= start_ns;
-    while (entry < start_ns) {
-      if (yields_) sched_yield();
-      entry = clock_.now_ns();
-    }
+    if (entry < start_ns) entry = wait_until(clock_, start_ns, yields_);
     call(tried);
     exit = clock_.now_ns();
     if (!is_here) return Beginning::not_here;
@@ -241,6 +239,7 @@ class CaseRun {
   }
 
   std::vector<std::int64_t> over_ranks(const std::vector<std::int64_t>& stamps, MPI_Op op) {
+    if (stamps.empty()) return {};  // on all ranks alike
     std::vector<std::int64_t> shared(stamps.size());
     std::transform(stamps.begin(), stamps.end(), shared.begin(), [&](auto own) { return clock_.shared_ns(own); });
     std::vector<std::int64_t> all(stamps.size());

@@ -6,6 +6,7 @@
 
 #include "collectives.hpp"
 #include "common/clock.hpp"
+#include "waiting.hpp"
 
 namespace shakedown::collectives {
 namespace {
@@ -33,8 +34,7 @@ double round_trip_s(MPI_Comm comm, bool leads, int peer, int messages, std::int6
     for (int i = 0; i < messages; ++i) {
       MPI_Send(&word, 1, MPI_CHAR, peer, kPairTag, comm);
       if (i + 1 == messages || pause_ns == 0) continue;
-      const std::int64_t until_ns = read_clock_ns(CLOCK_MONOTONIC_RAW) + pause_ns;
-      while (read_clock_ns(CLOCK_MONOTONIC_RAW) < until_ns) continue;
+      busy_for(pause_ns);
     }
     MPI_Recv(&word, 1, MPI_CHAR, peer, kPairTag, comm, MPI_STATUS_IGNORE);
   } else {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace shakedown::multi_pair {
 namespace {
@@ -18,6 +19,9 @@ Work work_of(const Shape& shape, const Options& options, std::int64_t iterations
                                                                     : 2;
   return {iterations * each, iterations * each * static_cast<std::int64_t>(shape.bytes)};
 }
+
+constexpr double kMostStrayed = 0.1;              // other programs use networks, too
+constexpr std::int64_t kLeastJudged = 1'000'000;  // bytes: below, they may be most of it
 
 std::string percent(double share) { return std::to_string(std::lround(100 * share)) + " %"; }
 
@@ -127,6 +131,54 @@ void Telling::tell_pairs(const Planned& planned, const Series& series) {
                       " take " + percent(found.median_s / found.middle_s) + " of the time of the median pair",
                   "measure that pair alone (--pairs 1, or pingpong): alone as fast as others it shares a port or a "
                   "cache, else look at its cores and its link");
+}
+
+void Telling::tell_rails(const Planned& planned, const Series& series, const std::vector<std::int64_t>& bytes) {
+  if (bytes.empty()) return;
+  const Shape& shape = planned.shape;
+  const auto across = std::count_if(shape.pairs.begin(), shape.pairs.end(), [&](const Pair& pair) {
+    const auto host = [&](int member) { return ranks_.host_of(planned.members[static_cast<std::size_t>(member)]); };
+    return host(pair.first) != host(pair.second);
+  });
+  const Carried carried{bytes, 2 * static_cast<std::int64_t>(series.stamps.samples) * across *
+                                   work_of(shape, options_, series.iterations).bytes};
+  std::vector<bool> chosen;
+  for (const auto& name : options_.rails) {
+    chosen.push_back(options_.rail.empty() ||
+                     std::find(options_.rail.begin(), options_.rail.end(), name) != options_.rail.end());
+  }
+  const double share = strayed(carried, chosen);
+  const Residual residual{share, kMostStrayed, "of the bytes by another network than was chosen"};
+  const std::int64_t all = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
+  const bool judged = std::max(carried.payload, all) >= kLeastJudged;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    Case one;
+    one.kernel = "rail";
+    one.params = params_of(ranks_, options_, planned).add("operation", name_of(shape.kernel));
+    one.params.add("network", options_.rails[i]);
+    one.seconds = together_s(series.stamps);
+    one.work.add("carried_bytes", bytes[i])
+        .add("share", all == 0 ? 0 : static_cast<double>(bytes[i]) / static_cast<double>(all));
+    emitter_.series(one, judged && i == 0 ? &residual : nullptr);
+  }
+  if (judged && !residual.passed()) tell_stray(planned, carried, share);
+  if (const int found = idle(carried, chosen); judged && found >= 0) {
+    emitter_.notice("network-idle",
+                    words_of(planned) + ": network " + options_.rails[static_cast<std::size_t>(found)] +
+                        " carried less than a tenth of an equal part",
+                    "the MPI does not use several networks for such messages, or that one is slow: measure it alone");
+  }
+}
+
+void Telling::tell_stray(const Planned& planned, const Carried& carried, double share) {
+  std::string by;
+  for (std::size_t i = 0; i < carried.bytes.size(); ++i) {
+    by += (i > 0 ? ", " : "") + options_.rails[i] + " carried " + std::to_string(carried.bytes[i]) + " bytes";
+  }
+  const std::string what = std::isnan(share) ? "the messages took a way that is not among the networks that are watched"
+                                             : percent(share) + " of the bytes went by another network than was chosen";
+  emitter_.notice("network-not-used", words_of(planned) + ": " + what + " (" + by + ")",
+                  "this MPI uses another network than its variables say: choose it by its own means");
 }
 
 /// hpcc takes for each order the faster way and the least loop, and over the orders the geometric mean.

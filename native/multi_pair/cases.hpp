@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "multi_pair.hpp"
+#include "rails.hpp"
 
 namespace shakedown::multi_pair {
 
@@ -27,8 +28,11 @@ class Telling {
   Telling(Emitter& emitter, const Ranks& ranks, const Options& options)
       : emitter_(emitter), ranks_(ranks), options_(options) {}
   void tell(const Planned& planned, const Series& series);
+  /// What each network carried meanwhile, and whether it is the one that was chosen.
+  void tell_rails(const Planned& planned, const Series& series, const std::vector<std::int64_t>& bytes);
 
  private:
+  void tell_stray(const Planned& planned, const Carried& carried, double share);
   void tell_together(const Planned& planned, const Series& series);
   void tell_pairs(const Planned& planned, const Series& series);
   void tell_hpcc(const Planned& planned, const Series& series);

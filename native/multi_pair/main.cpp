@@ -2,6 +2,8 @@
 // rings: measure, verify, emit.
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -10,6 +12,7 @@
 #include "common/caches.hpp"
 #include "common/rest.hpp"
 #include "common/silence.hpp"
+#include "rails.hpp"
 
 namespace shakedown::multi_pair {
 namespace {
@@ -202,19 +205,38 @@ class Program {
     emitter_.facts(Object().add("clocks", clock_->clocks()));
   }
 
+  /// What each of the watched networks carried so far, on all hosts together. Every rank calls it.
+  [[nodiscard]] std::vector<std::int64_t> rail_bytes() const {
+    std::vector<std::int64_t> bytes(options_.rails.size());
+    const auto first = std::find(ranks_.hosts.begin(), ranks_.hosts.end(), ranks_.host_of(ranks_.rank));
+    if (first - ranks_.hosts.begin() == ranks_.rank) {
+      std::transform(options_.rails.begin(), options_.rails.end(), bytes.begin(),
+                     [](const std::string& name) { return read_rail(name).bytes; });
+    }
+    if (bytes.empty()) return bytes;
+    const InMpi mark;
+    MPI_Allreduce(MPI_IN_PLACE, bytes.data(), static_cast<int>(bytes.size()), MPI_INT64_T, MPI_SUM, ranks_.control);
+    return bytes;
+  }
+
   void one_case(const Planned& planned) {
     watch_case(ranks_, options_.silent_s > 0 ? options_.silent_s + options_.budget_s : 0,
                {"multi_pair", name_of(planned.shape.kernel), params_of(ranks_, options_, planned), words_of(planned),
                 kLookAtRanks, "did not begin " + words_of(planned) + ": the others wait for it"});
     join_group(planned.members);
+    const auto before = rail_bytes();
     Series series;
     if (group_.rank >= 0) series = measure(ranks_, group_, *clock_, options_, planned.shape);
     MPI_Request all_here = MPI_REQUEST_NULL;
     MPI_Ibarrier(ranks_.control, &all_here);
     rest(all_here);
     if (ranks_.rank == 0 || group_.rank == 0) series = at_root(ranks_, planned.members.front(), std::move(series));
+    auto carried = rail_bytes();
     unwatch();
-    if (ranks_.rank == 0) telling_.tell(planned, series);
+    if (ranks_.rank != 0) return;
+    telling_.tell(planned, series);
+    std::transform(carried.begin(), carried.end(), before.begin(), carried.begin(), std::minus<>());
+    telling_.tell_rails(planned, series, carried);
   }
 
   Emitter& emitter_;
@@ -243,10 +265,27 @@ int run(int argc, char** argv, const Options& options) {
   return code;
 }
 
+/// The options; and before MPI is there, which may wait for ever, whether the networks are: one line of each host where
+/// they are not.
+Options read_checked(int argc, char** argv) {
+  Options options = read_options(argc, argv);
+  const auto why = not_usable(options.rail, host_name());
+  if (why.empty()) return options;
+  const auto is_first = [](const char* variable) {
+    const char* value = std::getenv(variable);
+    return value == nullptr || std::string(value) == "0";
+  };
+  if (is_first("OMPI_COMM_WORLD_LOCAL_RANK") && is_first("MPI_LOCALRANKID") && is_first("SLURM_LOCALID")) {
+    const Error refused = cannot(why, "bring it up, or name networks that all hosts have: ip -brief link, ibstat");
+    std::fprintf(stderr, "multi_pair: %s\n", refused.what());
+  }
+  std::exit(kCouldNotMeasure);
+}
+
 }  // namespace
 }  // namespace shakedown::multi_pair
 
 int main(int argc, char** argv) {
   using namespace shakedown;
-  return mpi_main("multi_pair", argc, argv, multi_pair::read_options, multi_pair::run);
+  return mpi_main("multi_pair", argc, argv, multi_pair::read_checked, multi_pair::run);
 }

@@ -1,5 +1,4 @@
 // One case: samples made long enough, each begun at an agreed instant, timed on one clock, and what arrived checked.
-#include <sched.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -8,6 +7,7 @@
 #include <cmath>
 
 #include "check.hpp"
+#include "collectives/waiting.hpp"
 #include "common/clock.hpp"
 #include "common/watch.hpp"
 
@@ -156,10 +156,7 @@ class CaseRun {
     }
     begin_ns = clock_.now_ns();
     const bool is_here = begin_ns <= start_ns;
-    while (begin_ns < start_ns) {
-      if (yields_) sched_yield();
-      begin_ns = clock_.now_ns();
-    }
+    if (begin_ns < start_ns) begin_ns = collectives::wait_until(clock_, start_ns, yields_);
     {
       const InMpi mark;
       exchange(series_.iterations);

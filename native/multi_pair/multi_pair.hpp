@@ -39,6 +39,8 @@ struct Options {
   double budget_s = 0.5;
   double sample_s = 100e-6;  // a sample is made at least so long
   double silent_s = 60;
+  std::vector<std::string> rails;  // networks whose bytes are counted
+  std::vector<std::string> rail;   // those of them that the messages must go by; empty: any
   RanksWanted ranks;
   bool verify = true;
   Pages pages = Pages::huge;

@@ -1,10 +1,15 @@
 // Which ranks send to which, and the times that follow from when each began and ended: with a known truth.
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <set>
+#include <string>
+#include <utility>
 
 #include "figures.hpp"
 #include "pairing.hpp"
+#include "rails.hpp"
 #include "testing/check.hpp"
 
 using namespace shakedown;
@@ -100,10 +105,74 @@ void rings_are_summed_up_as_hpcc_does(Checks& checks) {
   checks.that(hpcc_s({}, 3) == 0, "of none");
 }
 
+/// A stand-in for /sys/class, below the working directory.
+class Networks {
+ public:
+  Networks() { std::filesystem::remove_all(folder_); }
+  ~Networks() { std::filesystem::remove_all(folder_); }
+  void write(const std::string& path, const std::string& text) const {
+    const auto file = std::filesystem::path(folder_) / path;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file) << text << '\n';
+  }
+  [[nodiscard]] const std::string& folder() const { return folder_; }
+
+ private:
+  std::string folder_ = "multi_pair_test_networks";
+};
+
+void networks_are_read_as_the_kernel_tells_them(Checks& checks) {
+  const Networks made;
+  checks.that(rails_there(made.folder()).empty(), "a container without any");
+  for (const auto& [name, state] : {std::pair{"lo", "unknown"}, {"eth0", "up"}, {"eth1", "down"}}) {
+    made.write("net/" + std::string(name) + "/operstate", state);
+    made.write("net/" + std::string(name) + "/statistics/tx_bytes", "5000000000");
+    made.write("net/" + std::string(name) + "/statistics/rx_bytes", "7");
+  }
+  made.write("infiniband/mlx5_0/ports/1/state", "4: ACTIVE");
+  made.write("infiniband/mlx5_0/ports/1/counters/port_xmit_data", "250");
+  made.write("infiniband/mlx5_0/ports/1/counters/port_rcv_data", "50");
+  made.write("infiniband/mlx5_1/ports/1/state", "1: DOWN");
+  checks.that(rails_there(made.folder()) == std::vector<std::string>{"mlx5_0:1", "mlx5_1:1", "eth0", "eth1"},
+              "all but the loopback");
+  checks.equal(read_rail("eth0", made.folder()).bytes, std::int64_t{5'000'000'007}, "both ways, beyond 32 bits");
+  checks.equal(read_rail("mlx5_0:1", made.folder()).bytes, std::int64_t{1200}, "words of four bytes");
+  checks.that(not_usable({"eth0", "mlx5_0:1"}, "n1", made.folder()).empty(), "both are up");
+  checks.equal(not_usable({"eth0", "eth1"}, "n1", made.folder()),
+               std::string("network eth1 of n1 is not up, but \"down\""), "named");
+  checks.equal(not_usable({"mlx5_1:1"}, "n1", made.folder()),
+               std::string("network mlx5_1:1 of n1 is not up, but \"1: DOWN\""), "a port");
+  made.write("net/eth1/carrier", "1");
+  checks.that(not_usable({"eth1"}, "n1", made.folder()).empty(), "its carrier is there, its state follows");
+  made.write("net/eth1/carrier", "0");
+  checks.that(!not_usable({"eth1"}, "n1", made.folder()).empty(), "no carrier");
+  checks.equal(not_usable({"eth2"}, "n1", made.folder()),
+               std::string("n1 has no network eth2; it has mlx5_0:1, mlx5_1:1, eth0, eth1"), "names that differ");
+  for (const char* word : {"", "../net/eth0", "mlx5_0:2", ":", "mlx5_0:"}) {
+    checks.that(!read_rail(word, made.folder()).is_there, std::string("no network: ") + word);
+  }
+}
+
+void who_carried_what_was_sent_is_seen(Checks& checks) {
+  const std::vector<bool> first = {true, false};
+  const std::vector<bool> both = {true, true};
+  checks.equal(strayed({{2100, 0}, 2000}, first), 0.0, "all by the chosen one, with headers");
+  checks.equal(strayed({{0, 2100}, 2000}, first), 1.0, "all by the other");
+  checks.equal(strayed({{1500, 500}, 2000}, first), 0.25, "a part");
+  checks.equal(strayed({{1500, 500}, 2000}, both), 0.0, "both were chosen");
+  checks.that(std::isnan(strayed({{700, 0}, 2000}, first)), "less than was sent: by shared memory");
+  checks.that(std::isnan(strayed({{0, 0}, 0}, first)), "nothing is no proof");
+  checks.equal(idle({{2000, 10}, 2000}, both), 1, "carried nothing");
+  checks.equal(idle({{1200, 800}, 2000}, both), -1, "both work");
+  checks.equal(idle({{2000, 0}, 2000}, first), -1, "not chosen, and so not idle");
+}
+
 }  // namespace
 
 int main() {
   Checks checks;
+  networks_are_read_as_the_kernel_tells_them(checks);
+  who_carried_what_was_sent_is_seen(checks);
   pairs_are_disjoint_and_of_their_placement(checks);
   rings_pass_every_rank(checks);
   times_are_from_the_first_begin_to_the_last_end(checks);

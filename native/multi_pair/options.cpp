@@ -74,6 +74,13 @@ Options read_options(int argc, char** argv) {
   options.sample_s = 1e-6 * args.real("sample-us", 100, 1, "a sample is made at least so long, in us", 1e7);
   options.silent_s =
       args.real("silent-s", 60, 0, "a case without an answer for so many seconds ends the job; 0: never");
+  options.rails = args.words("rails", "", "networks whose bytes are counted, such as eth0,eth1 or mlx5_0:1,mlx5_1:1");
+  options.rail = args.words("rail", "", "those of them that the MPI is to use: others may carry a tenth at most");
+  for (const auto& name : options.rail) {
+    if (std::find(options.rails.begin(), options.rails.end(), name) == options.rails.end()) {
+      throw usage("--rail " + name + " is not among --rails", "name it there, too");
+    }
+  }
   options.ranks = ranks_wanted(args, "multi_pair");
   options.verify = !args.flag("no-verify", "do not check what arrives");
   options.pages = parse_pages(args.text("pages", "huge", "pages of the buffers: huge, base or hugetlb"));

@@ -123,6 +123,15 @@ void measure_kind(Emitter& emitter, const Ranks& ranks, const Options& options, 
   }
 }
 
+/// Throws, on both ranks alike and before either writes anything, where what they need does not fit.
+void require_room(const Ranks& ranks, std::uint64_t at_origin, std::uint64_t at_target) {
+  const bool one_host = ranks.hosts_of(ranks.size) == 1;
+  const std::uint64_t mine = ranks.rank == kOrigin ? at_origin : at_target;
+  together(ranks.control, [&] {
+    require_memory(one_host ? at_origin + at_target : mine, "the buffers and windows of this host's ranks");
+  });
+}
+
 void measure_all(Emitter& emitter, const Ranks& ranks, const Options& options) {
   std::size_t window_bytes = 0;
   std::size_t origin_bytes = 0;
@@ -132,6 +141,7 @@ void measure_all(Emitter& emitter, const Ranks& ranks, const Options& options) {
     origin_bytes = std::max(origin_bytes, shape.origin_bytes());
     if (shape.mode != Mode::rate) once_bytes = std::max(once_bytes, shape.bytes);
   }
+  require_room(ranks, 3 * origin_bytes, 3 * once_bytes + 2 * window_bytes);
   Buffers buffers;
   together(ranks.control, [&] { buffers = Buffers(ranks.rank == kOrigin ? origin_bytes : once_bytes, options.pages); });
   std::size_t made = 0;

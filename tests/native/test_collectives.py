@@ -220,6 +220,12 @@ def test_blocks_beyond_what_a_call_counts_are_left_out_and_the_rest_goes_on() ->
     assert {case.params["bytes"] for case in found.cases if case.kernel == "alltoall"} == {8}
 
 
+def test_where_nothing_can_be_measured_that_is_the_error() -> None:
+    words = ("--operations", "alltoall", "--sizes", "8589934592", "--no-point-to-point")
+    code, found, err = _run(2, *SHARED, *words)
+    assert code == 3 and not found.cases and "none of the sizes can be measured" in err
+
+
 def test_groups_of_a_round_measure_at_once_and_a_slow_member_is_in_what_is_slow(tmp_path: Path) -> None:
     rounds = tmp_path / "rounds.txt"
     rounds.write_text("0,1 2,3,4\n\n4,0 1,3\n")

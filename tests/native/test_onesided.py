@@ -110,6 +110,7 @@ def test_a_rank_that_dies_ends_the_job() -> None:
     ("words", "ranks", "code", "said"),
     [
         (("--sizes", "2147483648"), 2, 2, "at most 2147483647"),
+        (("--sizes", "2147483640", "--in-flight", "65536"), 2, 3, "the buffers and windows of this host's ranks need"),
         (("--operations", "putt"), 2, 2, "known: put, get"),
         (("--windows", "shared"), 2, 2, "known: allocate, create"),
         (("--atomic-bytes", "16"), 2, 2, "of 4 or 8 bytes"),

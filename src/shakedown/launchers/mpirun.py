@@ -17,11 +17,9 @@ host and its ranks; Open MPI does not carry the environment there by itself, so 
 
 from __future__ import annotations
 
-import posixpath
-
 from ..machine import mpi as flavours
 from ..records import Host
-from . import Launcher, Start, Started, ssh
+from . import Launcher, Start, Started, library_path, ssh
 
 
 def cores(host: Host) -> int:
@@ -64,7 +62,8 @@ def _open_mpi(start: Start) -> Started:
     crowded = _crowded(start)
     if start.spread:
         flags += ["--host", ",".join(f"{name}:{count}" for name, count in start.shares)]
-        flags += [word for name in sorted({*start.inherited, *start.env}) for word in ("-x", name)]
+        carried = {*start.inherited, *start.env, *(["LD_LIBRARY_PATH"] if start.libraries else [])}
+        flags += [word for name in sorted(carried) for word in ("-x", name)]
         agent = "plm_ssh_agent" if newer else "plm_rsh_agent"
         if start.rsh:
             flags += [mca, "plm", "ssh" if newer else "rsh", mca, agent, start.rsh]
@@ -144,10 +143,7 @@ _FLAVOURS = {
 def _start(start: Start) -> Started:
     assert start.mpi is not None
     flags, env = _FLAVOURS[start.mpi.name](start)
-    if start.mpi.facts.get("source") == "wheel" and start.library_path:
-        library = posixpath.join(posixpath.dirname(posixpath.dirname(start.mpi.path)), "lib")
-        env = {**env, "LD_LIBRARY_PATH": f"{library}:{library}/openmpi:{start.library_path}"}
-    return (start.mpi.path, *flags, *start.argv), env
+    return (start.mpi.path, *flags, *start.argv), {**env, **library_path(start)}
 
 
 LAUNCHER = Launcher(

@@ -139,7 +139,7 @@ def _folders(door: HostAccess) -> Iterator[tuple[str, str]]:
             candidates += [(posixpath.join(root, below), "site") for below in _LIBRARY_FOLDERS]
             candidates += [(posixpath.join(root, "mkl", "latest", below), "site") for below in ("lib", "lib/intel64")]
     candidates += [(folder, "site") for folder in _loader_folders(door)]
-    candidates += [(folder, "site") for pattern in table().blas.folders for folder in _matching(door, pattern)]
+    candidates += [(folder, "site") for pattern in table().blas.folders for folder in matching(door, pattern)]
     candidates += [(folder, "wheel") for folder in _wheel_folders(door)]
     wheels = {folder for folder, source in candidates if source == "wheel"}
     for folder, source in candidates:
@@ -164,7 +164,7 @@ def _loader_folders(door: HostAccess) -> list[str]:
     return []
 
 
-def _matching(door: HostAccess, pattern: str) -> list[str]:
+def matching(door: HostAccess, pattern: str) -> list[str]:
     """The folders that match a pattern; only its parts with a wildcard are listed."""
     found = ["/"]
     for part in pattern.strip("/").split("/"):

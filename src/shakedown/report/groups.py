@@ -1,12 +1,17 @@
-"""Group tests: what the verdict says in words, with the next step."""
+"""Group tests: what the verdict says in words, with the next step.
+
+``section(analysis)`` is all that a report calls; the others serve the command as well.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..document.model import Block, Column, Section, Table, Text
 from ..document.text import count, listed, params_of
+from ..records import Analysis
 from ..units import show
-from .pairs import Named, amount, interval
+from .pairs import MOST_NAMED, Named, amount, interval
 
 if TYPE_CHECKING:
     from ..analysis.groups import GroupVerdict, SlowPart
@@ -29,6 +34,30 @@ _STEPS = {
     "path": "trace the route between the two switches (ibtracert, traceroute) and look at the ports on it",
     "rail": "compare that network's adapters, switches and settings with those of another rail",
 }
+
+
+def section(analysis: Analysis) -> Section | None:
+    """What the groups among the findings say of the parts of the fleet, or None where none were measured."""
+    if not any("members" in one.params for one in analysis.findings):
+        return None
+    from ..analysis import groups
+
+    blocks: list[Block] = []
+    for tests in groups.from_findings(analysis.findings):
+        blocks += _blocks(groups.verdict(tests))
+    if not blocks:
+        return None
+    return Section(id="groups", title="Groups at the same time: who is slow", short="Groups", blocks=tuple(blocks))
+
+
+def _blocks(verdict: GroupVerdict) -> list[Block]:
+    blocks: list[Block] = [Text(text=f"{title(verdict)}: {summary(verdict)}")]
+    if rows := tuple(named(verdict)):
+        more = f"{len(rows) - MOST_NAMED:,} more: see shakedown groups." if len(rows) > MOST_NAMED else ""
+        columns = (Column("Where", "code"), Column("State", "state"), Column("What was seen"), Column("What to do"))
+        blocks.append(Table(title=f"Named in {title(verdict)}", columns=columns, rows=rows[:MOST_NAMED], caption=more))
+    blocks += [Text(text=f"{one.text[:1].upper()}{one.text[1:]}. To do: {one.advice}.") for one in verdict.notices]
+    return blocks
 
 
 def title(verdict: GroupVerdict) -> str:

@@ -6,6 +6,10 @@ slow pair counts, and is named. The figures of ``osu_mbw_mr`` and ``osu_multi_la
 senders' times) and those of HPCC's rings stand beside it under their own names. Every byte of what arrives follows
 from its sender and its place, and one wrong byte means that the run has no result.
 
+Between hosts that have several networks (``rails``) each is measured alone and then all together, in launches of their own:
+variables of the MPI say which to use, and the bytes that the kernel counts on each network prove which it was. Where
+another carried more than a tenth of them, or none that is watched, the run has no result.
+
 Rings: each rank sends to both neighbours and receives from both (R. Rabenseifner, S. R. Tiyyagura, M. Mueller,
 "Network bandwidth measurements and ratio analysis with the HPC Challenge benchmark suite", EuroPVM/MPI 2005). In the
 natural ring most neighbours are on the same node; in random ones most are not.
@@ -19,7 +23,7 @@ from ..launchers import Command
 from ..launchers.mpirun import cores
 from ..records import Host, Machine, Params
 from ..units import show_bytes
-from .common import lists
+from .common import lists, rails
 from .common.table import table_of
 
 TABLE = table_of(__file__)
@@ -54,7 +58,17 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
             )
     kernels = ",".join(TABLE.selection(params, "kernels"))
     placements = ",".join(TABLE.selection(params, "placements"))
-    return ({**params, "kernels": kernels, "placements": placements, "ranks": ranks},)
+    whole = {**params, "kernels": kernels, "placements": placements, "ranks": ranks}
+    if not params["rails"]:
+        return (whole,)
+    if host.count < 2:
+        raise Unavailable(
+            "multi_pair.rails are networks between hosts, and there is one host",
+            hint="shakedown run ... --on slurm --nodes 2",
+        )
+    names = rails.named(str(params["rails"]), host, "multi_pair.rails")
+    chosen = (str(params["rail"]).split("+"),) if params["rail"] else rails.alone_and_together(names)
+    return tuple({**whole, "rails": ",".join(names), "rail": "+".join(one)} for one in chosen)
 
 
 def _ranks(params: Params, host: Host) -> int:
@@ -69,7 +83,12 @@ def _ranks(params: Params, host: Host) -> int:
 
 def _command(params: Params, host: Host) -> Command:
     ranks = int(params["ranks"])
-    return Command(argv=(*TABLE.argv(params), "--world-size", str(ranks)), ranks=ranks)
+    argv, env = (*TABLE.argv(params), "--world-size", str(ranks)), {}
+    if params["rail"]:
+        names = str(params["rail"]).split("+")
+        argv = (*argv, "--rail", ",".join(names))
+        env = rails.environment(launchers.fitting_mpi(host.software, programs.build()).name, names)
+    return Command(argv=argv, ranks=ranks, env=env)
 
 
 def _cases(params: Params) -> int:
@@ -95,7 +114,8 @@ def _label(params: Params) -> str:
     every = len(kernels) == len(TABLE.params["kernels"].items)
     placed = TABLE.selection(params, "placements")
     of = "" if placed == ("halves",) else f", {'+'.join(placed)}"
-    return f"multi_pair {'all' if every else '+'.join(kernels)}, {span}, {params['ranks']} ranks{of}"
+    by = f", by {params['rail']}" if params["rail"] else ""
+    return f"multi_pair {'all' if every else '+'.join(kernels)}, {span}, {params['ranks']} ranks{of}{by}"
 
 
 WORKLOAD = TABLE.workload(
@@ -105,4 +125,5 @@ WORKLOAD = TABLE.workload(
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
+    marks=("rail",),
 )

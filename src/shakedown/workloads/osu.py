@@ -175,7 +175,7 @@ def _figures(row: Row, size: int | None) -> tuple[dict[str, float], tuple[float,
             raise Garbage(f"line {row.line}: {value['overlap(%)']} % of a call cannot be hidden")
         work |= {"overlap": value["overlap(%)"] / 100, "overall_s": value.get("overall(us)", 0.0) * _US}
     if "millionops/s" in value:
-        work["op"] = value["millionops/s"] * 1e6
+        work["op"] = value["millionops/s"] * time  # in the seconds of this row: its rate is OSU's
     return {"messages": 1.0, **work}, (time * _US,)
 
 

@@ -1,7 +1,7 @@
 """The least time that a collective operation can take between ranks whose messages take so long. Pure.
 
 Latency: nothing is known everywhere before word of it came there. In LogP (D. Culler et al., PPoPP 1993) a rank is busy for
-``o`` with each message, may send the next after ``g``, and a message arrives ``L + 2 o`` after its sending began; the
+``o`` with each message, may send the next after that, and a message arrives ``L + 2 o`` after its sending began; the
 earliest time at which P ranks can know is that of the optimal broadcast (R. Karp, A. Sahay, E. Santos, K. Schauser,
 "Optimal broadcast and summation in the LogP model", SPAA 1993). ``ceil(log2 P)`` messages one after another is no bound: a
 sender is free after ``o``, not after the message has arrived.
@@ -33,8 +33,9 @@ class LogP(NamedTuple):
 
     @property
     def interval_s(self) -> float:
-        """From one sending to the next."""
-        return max(self.gap_s, self.overhead_s)
+        """From one sending to the next, at least. The gap between messages to one receiver is also that of the receiver, and
+        holds nobody up who sends to several; the overhead is the sender's own."""
+        return self.overhead_s
 
 
 class PointToPoint(NamedTuple):

@@ -13,7 +13,7 @@ What is assumed, and where it ends, stands in docs/groups.md.
 from .data import GroupTests
 from .design import FEWEST_PLACES, first_rounds, group_size, most_rounds, next_rounds
 from .judge import verdict
-from .read import from_directories
+from .read import from_directories, from_findings
 from .records import FailedPlace, GroupVerdict, SlowPart
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "SlowPart",
     "first_rounds",
     "from_directories",
+    "from_findings",
     "group_size",
     "most_rounds",
     "next_rounds",

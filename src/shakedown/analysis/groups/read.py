@@ -1,4 +1,4 @@
-"""Run directories -> the tests of each value and size, as columns.
+"""Run directories, or the findings of an analysis -> the tests of each value and size, as columns.
 
 A case is a group's where its parameters name ``members``: places separated by commas, or a host list such as ``node[1-8]``.
 ``host:3`` is a place of its own on that host, a rank or a GPU. ``round`` says which groups measured at the same time, and
@@ -17,7 +17,7 @@ import numpy as np
 from ... import workloads
 from ...errors import BadInput
 from ...hosts import hostlist
-from ...records import Absent, Case, Metric, Params
+from ...records import Absent, Case, Finding, Metric, Params
 from ...results.run_directory import RunDirectory
 from .. import case_stream, table
 from ..pairs.read import metric_of
@@ -53,6 +53,30 @@ def from_directories(directories: Sequence[RunDirectory]) -> tuple[list[GroupTes
             key = (metric.name, table.key(params))
             found.setdefault(key, _Rows(metric, params, [])).rows.append(row)
     return [_tests(one) for one in found.values()], damaged
+
+
+def from_findings(findings: Iterable[Finding]) -> list[GroupTests]:
+    """The same from the findings of an analysis, whose repeats are pooled: of the groups that gave a right value."""
+    found: dict[tuple[str, str], _Rows] = {}
+    known: dict[tuple[str, str], Metric | None] = {}
+    for one in findings:
+        members = _members(str(one.params.get("members", "")))
+        if len(members) < 2 or not one.value or one.value <= 0:
+            continue
+        if (one.workload, one.metric) not in known:
+            metrics = workloads.get(one.workload).metrics
+            mine = next((metric for metric in metrics if metric.name == one.metric), None)
+            first = mine is not None and mine == metric_of(metrics, mine.kernel)
+            known[one.workload, one.metric] = mine if first else None
+        metric = known[one.workload, one.metric]
+        if metric is None:
+            continue
+        at = one.params.get("round")
+        together = None if at is None else (*one.runs, at)
+        row = _Row(members, one.value, together, str(one.params.get("rail", "")), "")
+        params = {name: what for name, what in one.params.items() if name not in _OF_GROUP}
+        found.setdefault((metric.name, table.key(params)), _Rows(metric, params, [])).rows.append(row)
+    return [_tests(one) for one in found.values()]
 
 
 def _rows(records: Iterable[case_stream.CaseStream], number: int) -> Iterable[tuple[Metric, Params, _Row]]:
