@@ -203,7 +203,8 @@ def started(site: Site, argv: Sequence[str], env: Mapping[str, str] | None = Non
     mpi, facts = site.mpi, site.mpi.facts
     source = {"source": facts.get("source", "site"), "mpicxx": facts.get("mpicxx", "")}
     built = {"mpi": {"flavour": mpi.name, "version": mpi.version, **source}}
-    command = Command(argv=tuple(argv), env=dict(env or {}), ranks=site.ranks, site_mpi=facts.get("source") != "wheel")
+    of_site = facts.get("source") != "wheel" or bool(facts.get("asked"))
+    command = Command(argv=tuple(argv), env=dict(env or {}), ranks=site.ranks, site_mpi=of_site)
     return launchers.wrap(
         command, site.host, allocation=site.allocation, hosts=site.hosts, launcher=site.launcher, build=built
     )
