@@ -13,7 +13,7 @@ import pytest
 
 from shakedown import report
 from support import analyses
-from support.browser import Page, browser
+from support.browser import Page, browser, overflowing
 
 pytestmark = pytest.mark.needs("chromium")
 PAPER = 695  # CSS pixels of A4 less the margins of the print style
@@ -38,20 +38,6 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         name: report.write(analysis, tmp_path_factory.mktemp(name), ("html",))["html"]
         for name, analysis in made.items()
     }
-
-
-def overflowing(page: Page) -> list[str]:
-    """The elements that stick out of the window, boxes that scroll by themselves excepted."""
-    found = page.evaluate("""(() => {
-      const wide = document.documentElement.clientWidth + 1;
-      const boxed = (e) => e.closest(".scroll, pre, .hidden, .skip") !== null;
-      const out = [...document.body.querySelectorAll("*")].filter((e) =>
-        e.getBoundingClientRect().right > wide && !boxed(e) && e.closest("svg") === null);
-      const page = document.scrollingElement.scrollWidth > window.innerWidth ? ["the page itself"] : [];
-      return JSON.stringify([...page, ...out.map((e) => e.tagName + "." + e.className)]);
-    })()""")
-    names: list[str] = json.loads(found)
-    return names
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

@@ -129,6 +129,20 @@ class Page:
         return result["result"].get("value")
 
 
+def overflowing(page: Page) -> list[str]:
+    """The elements that stick out of the window, boxes that scroll by themselves excepted."""
+    found = page.evaluate("""(() => {
+      const wide = document.documentElement.clientWidth + 1;
+      const boxed = (e) => e.closest(".scroll, pre, .hidden, .skip") !== null;
+      const out = [...document.body.querySelectorAll("*")].filter((e) =>
+        e.getBoundingClientRect().right > wide && !boxed(e) && e.closest("svg") === null);
+      const page = document.scrollingElement.scrollWidth > window.innerWidth ? ["the page itself"] : [];
+      return JSON.stringify([...page, ...out.map((e) => e.tagName + "." + e.className)]);
+    })()""")
+    names: list[str] = json.loads(found)
+    return names
+
+
 @contextlib.contextmanager
 def browser() -> Iterator[Page]:
     """A page of a fresh browser with a profile of its own; both are gone afterwards."""

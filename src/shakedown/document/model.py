@@ -25,6 +25,7 @@ TONES: dict[str, Tone] = {
     "not met": "bad",
     "failed": "bad",
     "crashed": "bad",
+    "critical": "bad",
     "timeout": "bad",
     "garbage": "bad",
     "wrong": "bad",
@@ -36,6 +37,7 @@ TONES: dict[str, Tone] = {
     "unavailable": "doubt",
     "interrupted": "doubt",
     "slow": "doubt",
+    "silent": "doubt",
 }
 
 

@@ -14,9 +14,11 @@ from .analysis import (
     Check,
     Circumstances,
     Curve,
+    MpiComparison,
     Outcome,
     PairMatrix,
     PublishedComparison,
+    WithMpi,
 )
 from .finding import (
     Cause,
@@ -84,6 +86,7 @@ from .scaling import (
     Speedup,
     TimeAt,
 )
+from .summary import RunSummary, RunTrouble, SummarySeries
 from .trend import (
     FactChange,
     RateHeld,
@@ -128,6 +131,7 @@ __all__ = [
     "MeterFit",
     "MeterSeen",
     "Metric",
+    "MpiComparison",
     "Name",
     "Network",
     "Notice",
@@ -150,6 +154,8 @@ __all__ = [
     "Record",
     "Residual",
     "Run",
+    "RunSummary",
+    "RunTrouble",
     "Scaling",
     "ScalingKind",
     "ScalingLaw",
@@ -161,6 +167,7 @@ __all__ = [
     "Speedup",
     "State",
     "SteadyWindow",
+    "SummarySeries",
     "Term",
     "TimeAt",
     "Trend",
@@ -173,4 +180,5 @@ __all__ = [
     "TrendState",
     "Value",
     "Verdict",
+    "WithMpi",
 ]

@@ -99,6 +99,31 @@ class Curve(Record, frozen=True, kw_only=True):
     y_half: tuple[float, ...]  # half a unit of the last printed place, SI
 
 
+class WithMpi(Record, frozen=True, kw_only=True):
+    """What one MPI gave in a case that was measured with several, and that over the reference's."""
+
+    mpi: str
+    value: float  # median over its launches
+    launches: int
+    ratio: float | None = None  # median over the rounds of its value over the reference's; None: no round in common
+    low: float | None = None
+    high: float | None = None
+    level: float | None = None  # how surely the ratio's median lies between these, whatever its distribution
+
+
+class MpiComparison(Record, frozen=True, kw_only=True):
+    """One case with several MPIs; the first one is the reference."""
+
+    workload: str
+    metric: str
+    title: str
+    unit: str
+    better: str
+    host: str
+    params: Params  # without the MPI
+    values: tuple[WithMpi, ...]
+
+
 class PairMatrix(Record, frozen=True, kw_only=True):
     """Values of more pairs of nodes than findings are made of, as columns: one entry a pair in ``a``, ``b`` (numbers of
     places) and in what follows them."""
@@ -134,6 +159,7 @@ class Analysis(Record, frozen=True, kw_only=True):
     curves: tuple[Curve, ...] = ()  # published ones of the metrics that were measured
     pairs: tuple[PairMatrix, ...] = ()  # matrices of so many pairs that findings keep the best and the worst alone
     scaling: tuple[Scaling, ...] = ()  # where the same work was measured at three counts of workers or more
+    mpis: tuple[MpiComparison, ...] = ()  # where the same was measured with several MPIs
     power: PowerView | None = None  # where meters were read during the run
     skipped: tuple[Absent, ...] = ()
     not_begun: tuple[str, ...] = ()  # labels of the plan's runs that were not begun: interrupted, or no time was left

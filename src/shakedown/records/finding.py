@@ -31,7 +31,7 @@ class Metric(Record, frozen=True, kw_only=True):
     better: Literal["higher", "lower", "none"]
     kernel: str = ""  # the case's kernel that it comes from
     # "bytes/s": work bytes over seconds; "s/messages": seconds over work; "s": seconds; "bytes": work itself;
-    # "hpl.rate/flops.fp64": one metric over another, or over a peak
+    # "hpl.rate/flops.fp64": one metric over another, or over a peak; "1-s/pure": beside the times of another kernel
     per: str = ""
     limit: str = ""  # the peak that bounds it; "{level}.bandwidth" takes the case's parameter `level`
     measures: str = ""  # the peak that this metric is a measurement of (its best value over the run), same braces

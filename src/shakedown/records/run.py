@@ -23,6 +23,7 @@ class Run(Record, frozen=True, kw_only=True):
     repeat_interval: float | None = None  # relative width of the 95 % interval at which repeats end
     nodes: int = 0  # one job over so many hosts of the allocation; 0: not asked, the first host alone
     each: bool = False  # a copy on every host of the allocation, side by side
+    mpi: str = ""  # with this one of the machine's MPIs, as machine.mpi calls it; empty: that of the programs
 
 
 class Limit(Record, frozen=True, kw_only=True):
@@ -47,7 +48,8 @@ class Plan(Record, frozen=True, kw_only=True):
 
 
 class Residual(Record, frozen=True, kw_only=True):
-    """The check of a result: it passes when ``value`` is a number and at most ``limit``."""
+    """The check of a result: it passes when ``value`` is a number from 0 to ``limit``. Programs write -1 where they checked
+    nothing."""
 
     value: float | None
     limit: float
@@ -55,7 +57,7 @@ class Residual(Record, frozen=True, kw_only=True):
 
     @property
     def passed(self) -> bool:
-        return self.value is not None and self.value <= self.limit  # false for NaN
+        return self.value is not None and 0 <= self.value <= self.limit  # false for NaN
 
 
 class Case(Record, frozen=True, kw_only=True):

@@ -8,6 +8,8 @@ from ..document.model import Document
 from ..document.text import count, day
 from ..records import Analysis, Finding
 from . import _failures, _first_page, _fleet, _machine, _methods, _power, _workload
+from . import groups as _groups
+from . import mpis as _mpis
 from . import pairs as _pairs
 from . import scaling as _scaling
 
@@ -36,6 +38,10 @@ def _document(analysis: Analysis) -> Document:
         sections.append(_workload.section(name, analysis, group, metrics, fleet))
     if pairs := _pairs.section(analysis):
         sections.append(pairs)
+    if groups := _groups.section(analysis):
+        sections.append(groups)
+    if mpis := _mpis.section(analysis.mpis):
+        sections.append(mpis)
     if scaling := _scaling.section(analysis.scaling):
         sections.append(scaling)
     if power := _power.section(analysis):

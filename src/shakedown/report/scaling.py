@@ -14,7 +14,7 @@ from .. import __version__
 from ..analysis.scaling import comparison
 from ..analysis.scaling.comparison import Ratio
 from ..document.model import Axis, Block, Column, Document, Figures, Lines, Point, Section, Series, Table
-from ..document.text import listed, params_of
+from ..document.text import listed, params_of, title_of
 from ..records import BestCount, Scaling, ScalingLaw, ScalingSeries
 from ..units import round_to, show, show_seconds
 
@@ -141,7 +141,7 @@ def beside(found: Sequence[Scaling]) -> list[tuple[str, tuple[str, ...], list[tu
         cells = [(str(row.workers), *(_ratio(each) for each in row.ratios)) for row in comparison.ratios(members)]
         told = title(msgspec.structs.replace(members[0].series, params=shared))
         headings = (_MANY[members[0].series.over], *(f"{word} over {words[0]}" for word in words[1:]))
-        made.append((f"{told}, by {name}", headings, cells))
+        made.append((f"{told}, by {title_of(name)}", headings, cells))
     return made
 
 

@@ -124,6 +124,13 @@ def event_sentences(event: TrendEvent, found: Trend) -> list[str]:
     return lines
 
 
+def cause(event: TrendEvent) -> str:
+    """What explains an event, in a word or two."""
+    near = [fact for one in event.causes[: event.close] for fact in one.facts]
+    words = {"none recorded": "no recorded cause", "nothing recorded changed": "nothing recorded changed"}
+    return words.get(event.verdict) or listed((_change(one) for one in near), 2)
+
+
 def _change(one: FactChange) -> str:
     return f"{one.fact}: {_short(one.before)} -> {_short(one.after)}"
 

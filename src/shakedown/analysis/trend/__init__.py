@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from .gather import Histories, HistoryRun, Key, directories, read, renamed
+from .gather import Histories, HistoryRun, Key, directories, read, renamed, unfit
 from .judge import judged
 
-__all__ = ["Histories", "HistoryRun", "Key", "directories", "judged", "read", "renamed"]
+__all__ = ["Histories", "HistoryRun", "Key", "directories", "judged", "read", "renamed", "unfit"]

@@ -89,6 +89,29 @@ def alarms(values: Floats, hazard: float) -> list[Alarm]:
     return found
 
 
+def alarming(values: Floats, hazard: float) -> NDArray[np.bool_]:
+    """Of many series of one length, a row each: which of them ``alarms`` may find anything in. Those that it leaves out have
+    no alarm; it is hundreds of times as fast as that, and does not look at how runs resemble the one before."""
+    rows, runs = values.shape
+    order = np.random.default_rng(1).random(runs)
+    ranks = np.argsort(np.lexsort((np.broadcast_to(order, values.shape), values), axis=1), axis=1).astype(np.int32)
+    bound = limits(hazard)
+    sums = np.zeros((rows, runs), np.int32)
+    found = np.zeros(rows, bool)
+    for now in range(1, runs):
+        begin = max(0, now + 1 - WINDOW)
+        if begin:
+            signs = np.sign(ranks[:, begin:now] - ranks[:, begin - 1 : begin])
+            sums[:, begin : now - 1] -= np.cumsum(signs[:, ::-1], axis=1)[:, ::-1][:, 1:]
+        sums[:, begin:now] += np.cumsum(np.sign(ranks[:, now : now + 1] - ranks[:, begin:now]), axis=1, dtype=np.int32)
+        n = now + 1 - begin
+        if n >= FEWEST and math.isfinite(bound[n]):
+            before = np.arange(1, n)
+            most = bound[n] * np.sqrt(before * (n - before) * (n + 1) / 3)
+            found |= (np.abs(sums[:, begin:now]) > most).any(axis=1)
+    return found
+
+
 def _next(values: Floats, ranks: Floats, found: list[Alarm], bound: Floats) -> Alarm | None:
     """The first alarm among the runs after those that were told."""
     start = found[-1].told + 1 if found else 0

@@ -103,15 +103,18 @@ def read(paths: Sequence[Path], now_ns: int, renamed: Mapping[str, str] | None =
 
 
 def _unfit(directory: RunDirectory, now_ns: int) -> str:
-    """Why a run directory has no place in a history; empty where it has one."""
     manifest = directory.manifest()
-    if manifest.imported:
+    return unfit(manifest.created_ns, directory.machine().discovered_ns, now_ns, imported=manifest.imported)
+
+
+def unfit(created_ns: int, looked_ns: int, now_ns: int, *, imported: bool) -> str:
+    """Why a run that was made then, of a machine that was looked at then, has no place in a history; empty where it has."""
+    if imported:
         return "it was imported from logs, and when and on what these were measured is not known"
-    looked_ns = directory.machine().discovered_ns
-    for at_ns in (manifest.created_ns, looked_ns):
+    for at_ns in (created_ns, looked_ns):
         if not _EARLIEST_NS < at_ns < now_ns + _DAY_NS:
             return "its clock was wrong: it lies before 2015 or in the future"
-    if abs(manifest.created_ns - looked_ns) > _DAY_NS:
+    if abs(created_ns - looked_ns) > _DAY_NS:
         return "its clock was set while it ran: the machine was looked at on another day than the run began"
     return ""
 

@@ -73,7 +73,7 @@ def of_hosts(runs: Sequence[HistoryRun]) -> tuple[Notice, ...]:
         for name in {key.host for key in run.values}:
             spans[name] = (spans.get(name, (index, 0))[0], index)
         for host in run.machine.hosts:
-            parts[host.name] = _parts(host)
+            parts[host.name] = parts_of(host)
     found = []
     for old, (_, ended) in spans.items():
         began = [
@@ -91,6 +91,7 @@ def of_hosts(runs: Sequence[HistoryRun]) -> tuple[Notice, ...]:
     return tuple(found)
 
 
-def _parts(host: Host) -> object:
+def parts_of(host: Host) -> object:
+    """What makes two hosts alike: processor, cores, memory, GPUs."""
     gpus = tuple(one.name for one in host.gpus)
     return host.cpu.model, len(host.cpu.cores), round(host.memory.total_bytes / 2**32), gpus

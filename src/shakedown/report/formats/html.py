@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...document import charts, heat_map
-from ...document.model import TONES, Document, Heat
+from ...document.model import TONES, Document, Drawing, Heat
 from ...document.text import without_controls
 from ...records import Analysis
 from ...units import show
@@ -40,8 +40,14 @@ _PATHS = {
 }
 
 
-def _tone(state: str) -> str:
+def tone(state: str) -> str:
+    """What a word of state means."""
     return TONES.get(state, "plain")
+
+
+def sign(state: str) -> str:
+    """The sign that stands beside a word of state, for those who do not see its colour."""
+    return _SIGNS[tone(state)]
 
 
 def _drawing(figure: charts.Drawn) -> Markup:
@@ -79,19 +85,20 @@ def _swatch(key: charts.Key) -> Markup:
 
 
 @cache
-def _environment() -> Environment:
+def environment(*folders: Path) -> Environment:
+    """The templates of pages, those of other ``folders`` first, with the filters that draw and mark."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    environment = Environment(
-        loader=FileSystemLoader(FOLDER),
+    made = Environment(
+        loader=FileSystemLoader([*folders, FOLDER]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
-        "tone": _tone,
-        "sign": lambda state: _SIGNS[_tone(state)],
+    made.filters |= {
+        "tone": tone,
+        "sign": sign,
         "drawing": _drawing,
         "legend": charts.legend,
         "swatch": _swatch,
@@ -99,8 +106,12 @@ def _environment() -> Environment:
         "heat_key": heat_map.key,
         "kind": lambda block: type(block).__name__.lower(),
     }
-    environment.tests |= {"heat": lambda figure: isinstance(figure, Heat), "wide": heat_map.is_wide}
-    return environment
+    made.tests |= {
+        "drawn": lambda figure: isinstance(figure, Drawing),
+        "heat": lambda figure: isinstance(figure, Heat),
+        "wide": heat_map.is_wide,
+    }
+    return made
 
 
 def _hash(text: str) -> str:
@@ -116,22 +127,30 @@ def render_document(page: Document) -> str:
     """A Document as one HTML file."""
     from markupsafe import Markup
 
-    script = (FOLDER / "page.js").read_text()
-    dark = charts.dark_rules(":is(.drawing, .swatch)") + "\n" + _heat_colours(dark=True)
-    style = (FOLDER / "page.css").read_text().replace("/* dark figures */", dark)
-    style = style.replace("/* heat colours */", _heat_colours())
     text = (
-        _environment()
+        environment()
         .get_template("page.html.j2")
         .render(
             page=page,
-            script=Markup(script),
-            style=Markup(style),
-            script_hash=_hash(script),
+            script=Markup(script()),
+            style=Markup(style()),
+            script_hash=_hash(script()),
             contents=[(section.id, section.short or section.title) for section in page.sections],
         )
     )
     return without_controls(text)
+
+
+def script() -> str:
+    """What a page does under the pointer."""
+    return (FOLDER / "page.js").read_text()
+
+
+def style() -> str:
+    """How pages look, light, dark and on paper, with the colours of their figures."""
+    dark = charts.dark_rules(":is(.drawing, .swatch)") + "\n" + _heat_colours(dark=True)
+    text = (FOLDER / "page.css").read_text().replace("/* dark figures */", dark)
+    return text.replace("/* heat colours */", _heat_colours())
 
 
 def _heat_colours(*, dark: bool = False) -> str:
