@@ -98,6 +98,36 @@ def test_the_whole_way_through(tmp_path: Path) -> None:
     assert shakedown("accept", "verify", root, "--head", head).returncode == 0
     lost = shakedown("accept", "verify", root, "--head", "0" * 64)
     assert lost.returncode == 1 and "restore" in lost.stderr
+    _done_again(tmp_path, root)
+
+
+def _done_again(place: Path, root: Path) -> None:
+    """The same acceptance, held against the first."""
+    done = called("accept", "begin", "--against", root, "--directory", place / "B", "--system", "Box", "--keep", "50 %")
+    assert done.returncode == 0, done.stderr
+    plan = (place / "B/plan.toml").read_text()
+    assert 'at_most = "200 %"' in plan and 'of = "acceptance"' in plan and 'name = "again-mini"' in plan
+    assert shakedown("accept", "run", place / "B", "--test", "empty").returncode in (0, 1, 4)  # as long as it took
+    assert called("accept", "report", place / "B", "--format", "pdf,html,json").returncode in (1, 3, 4)
+    report = json.loads((place / "B/report/report.json").read_text())
+    assert report["before"]["folder"] == str(root) and {one["id"] for one in report["before"]["tests"]} == {
+        "empty",
+        "say",
+        "look",
+    }
+    empty = next(one for one in report["tests"] if one["id"] == "empty")
+    assert [point["then"]["value"] > 0 for point in empty["attempts"][0]["points"]] == [True]
+    html = (place / "B/report/report.html").read_text()
+    assert "Figures then and now" in html and "1 figure compared with the acceptance of Box" in html
+    mine = place / "mine.toml"
+    mine.write_text(called("accept", "show", "--against", root, "--test", "say").stdout)
+    done = called("accept", "begin", mine, "--against", root, "--directory", place / "C", "--system", "Box")
+    assert done.returncode == 0 and "empty" not in (place / "C/plan.toml").read_text()
+    for wrong in (("--keep", "3"), ("--test", "nothing"), ("--keep", "x")):
+        done = called("accept", "begin", "--against", root, "--directory", place / "D", "--system", "Box", *wrong)
+        assert done.returncode == 2 and not (place / "D").exists(), done.stderr
+    assert called("accept", "begin", "--directory", place / "D", "--system", "Box").returncode == 2
+    assert called("accept", "select", root).returncode == 3
 
 
 def test_tampered_evidence_ends_in_exit_code_1_and_names_the_clause(tmp_path: Path) -> None:
@@ -106,6 +136,8 @@ def test_tampered_evidence_ends_in_exit_code_1_and_names_the_clause(tmp_path: Pa
     path = next(root.glob("runs/1/runs/*/1/measurement.json"))
     path.write_text(path.read_text().replace('"work"', ' "work"', 1) + " ")
     (root / "evidence/say/1/note.txt").write_text("added later")
+    done = called("accept", "begin", "--against", root, "--directory", tmp_path / "B", "--system", "Box")
+    assert done.returncode == 1 and "not as it was sealed" in done.stderr and not (tmp_path / "B").exists()
     done = called("accept", "verify", root)
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert "changed" in done.stderr and "clause 1" in done.stderr

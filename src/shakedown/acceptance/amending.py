@@ -14,7 +14,7 @@ import msgspec
 
 from ..errors import BadInput
 from ..files import atomic
-from . import availability, checking, directory, sealing
+from . import availability, baseline, checking, directory, sealing
 from .journal import Amended
 from .plan import AcceptancePlan, Test
 
@@ -33,6 +33,7 @@ def amend(root: Path, name: str, *, by: str, reason: str) -> Amended:
                 where=str(root),
                 hint=f"shakedown accept run {root} continues it; shakedown accept abandon {root} gives it up",
             )
+        baseline.refuse_without_earlier(plan, acceptance.baseline)
         before = acceptance.plan
         if not changes(before, plan):
             raise BadInput("this is the plan as it is", where=name, hint="change what was agreed, then amend")

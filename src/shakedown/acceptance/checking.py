@@ -16,6 +16,7 @@ from .. import campaign, units, workloads
 from ..errors import BadInput, ShakedownError, nearest
 from ..records import Limit, Metric
 from .plan import (
+    ACCEPTANCE,
     FLEET_MEDIAN,
     AcceptancePlan,
     AvailabilityTest,
@@ -33,6 +34,8 @@ from .plan import (
     text_of,
 )
 
+#: What a limit can be of besides a peak.
+_RELATIVE = (FLEET_MEDIAN, ACCEPTANCE)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -226,7 +229,7 @@ def _limit(limit: LimitEntry, own: set[str], metrics: Mapping[str, Metric]) -> I
         return
     if limit.of and limit.of_metric:
         yield "has both `of` and `of_metric`", "it is compared with one thing"
-    if limit.of and limit.of != FLEET_MEDIAN:
+    if limit.of and limit.of not in _RELATIVE:
         yield from _peak(limit.of, metrics[limit.metric].unit)
     if limit.of_metric:
         other = metrics.get(limit.of_metric)
@@ -253,7 +256,7 @@ def _peak(name: str, unit: str) -> Iterator[Fault]:
     if name in known:
         yield from _raised(lambda: campaign.check_peak(name, unit, ""))
         return
-    names = [FLEET_MEDIAN, *known]
+    names = [*_RELATIVE, *known]
     near = nearest(name, names)
     yield f"unknown peak {name!r}", (f"did you mean {near!r}? " if near else "") + f"known: {', '.join(names)}"
 

@@ -2,6 +2,7 @@
 
 DIR/
   plan.toml                          the plan as it was agreed; its checksum is in the journal's first entry
+  against.json                       the figures of the acceptance that this one repeats, where it does
   journal.jsonl  journal.head        who did what when, with the checksums of all evidence; a chain of hashes
   runs/1, 2, ...                     run directories (results/run_directory.py), one for each session
   evidence/<test>/<number>/          what commands printed, forms as filled in, attachments
@@ -24,6 +25,8 @@ from .. import __version__
 from ..errors import BadInput
 from ..files import atomic
 from . import availability, checking, journal, sealing
+from . import baseline as baselines
+from .baseline import Baseline
 from .journal import Abandoned, Amended, Attempt, Begun, Entry, Sealed, Session
 from .plan import AcceptancePlan, parse
 from .sealing import EVIDENCE, PART, PLAN, REPORTS, RUNS
@@ -38,6 +41,7 @@ class Acceptance(msgspec.Struct, frozen=True, kw_only=True):
         tuple[int, AcceptancePlan], ...
     ]  # every plan, in their order, with the entry from which on it was in force
     read: journal.Read
+    baseline: Baseline | None = None  # the figures of the acceptance that this one repeats
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -56,9 +60,23 @@ class Acceptance(msgspec.Struct, frozen=True, kw_only=True):
         return next(plan for number, plan in reversed(self.plans) if number <= entry)
 
 
-def begin(path: Path, plan_name: str, *, system: str, parties: Mapping[str, str], now_ns: int) -> Acceptance:
-    """Make an acceptance directory for a plan that is right. Raises BadInput, StoreFailed."""
-    plan, text = checking.load(plan_name)
+def begin(
+    path: Path,
+    plan_name: str,
+    *,
+    system: str,
+    parties: Mapping[str, str],
+    now_ns: int,
+    text: str = "",
+    baseline: Baseline | None = None,
+) -> Acceptance:
+    """Make an acceptance directory for a plan that is right: that of ``text``, where it is given. ``baseline``: the figures
+    of the earlier acceptance that it is held against. Raises BadInput, StoreFailed."""
+    if text:
+        plan = checking.checked(text, plan_name)
+    else:
+        plan, text = checking.load(plan_name)
+    baselines.refuse_without_earlier(plan, baseline)
     if not system.strip():
         raise BadInput("the system has no name", where="--system", hint="say what is accepted: --system 'Thufir'")
     for role in parties:
@@ -75,7 +93,8 @@ def begin(path: Path, plan_name: str, *, system: str, parties: Mapping[str, str]
     except OSError as error:
         raise atomic.failed(error, path, "create the acceptance directory") from None
     atomic.write(path / PLAN, text)
-    contracts = sealing.seal(path, availability.keep_contracts(path, plan))
+    files = availability.keep_contracts(path, plan)
+    files += [baselines.keep(path, baseline)] if baseline else []
     with journal.writing(path, new=True) as book:
         book.append(
             Begun(
@@ -85,7 +104,8 @@ def begin(path: Path, plan_name: str, *, system: str, parties: Mapping[str, str]
                 plan_sha256=hashlib.sha256(text.encode()).hexdigest(),
                 plan_source=Path(plan_name).name,
                 version=__version__,
-                files=contracts,
+                files=sealing.seal(path, files),
+                against=baseline.about.folder if baseline else "",
             ),
             now_ns,
         )
@@ -96,7 +116,7 @@ def begin(path: Path, plan_name: str, *, system: str, parties: Mapping[str, str]
 
 def _guarded(path: Path) -> tuple[Path, ...]:
     """What nobody else may write to."""
-    plans = (*sorted(path.glob("plan*.toml")), path / availability.FOLDER)
+    plans = (*sorted(path.glob("plan*.toml")), path / availability.FOLDER, path / baselines.FILE)
     return (path, path / journal.JOURNAL, path / RUNS, path / EVIDENCE, *(one for one in plans if one.exists()))
 
 
@@ -116,7 +136,8 @@ def open_(path: Path) -> Acceptance:
     found = journal.read(path)
     plans = [(1, _plan(path, PLAN, found.begun.plan_sha256))]
     plans += [(one.number, _plan(path, one.plan, one.plan_sha256)) for one in found.entries if isinstance(one, Amended)]
-    return Acceptance(path=path, plan=plans[-1][1], plans=tuple(plans), read=found)
+    earlier = baselines.read(path, found.begun)
+    return Acceptance(path=path, plan=plans[-1][1], plans=tuple(plans), read=found, baseline=earlier)
 
 
 def _plan(path: Path, name: str, sha256: str) -> AcceptancePlan:

@@ -75,6 +75,7 @@ def _result(
         tests=tests,
         accepted=accepted.accepted(acceptance, sessions, tests),
         amendments=evidence.amendments(acceptance),
+        before=acceptance.baseline.about if acceptance.baseline else None,
         evidence=evidence.by_attempt(acceptance),
         faults=tuple(one for one in faults if not one.path.startswith(f"{sealing.REPORTS}/")),
     )
@@ -223,7 +224,7 @@ def _points(
 
             session = sessions.get(entry.folder)
             if session is None:
-                session = sessions[entry.folder] = run_verdict.load(folder)
+                session = sessions[entry.folder] = run_verdict.load(folder, acceptance.baseline)
             return run_verdict.points(test, entry.runs, session), None
         case AvailabilityTest():
             ended = read_record(folder / running.COMMAND, running.Ended)

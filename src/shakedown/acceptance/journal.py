@@ -59,7 +59,8 @@ class Begun(_Entry, frozen=True, kw_only=True, tag="begun"):
     plan_sha256: str
     plan_source: str = ""  # "thufir", or the file it was read from
     version: str
-    files: tuple[File, ...] = ()  # what the plan refers to: contracts
+    files: tuple[File, ...] = ()  # what the plan refers to: contracts, and the figures at an earlier acceptance
+    against: str = ""  # the acceptance that this one repeats: its directory, as it was named
 
 
 class Amended(_Entry, frozen=True, kw_only=True, tag="amended"):

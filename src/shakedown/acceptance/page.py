@@ -9,7 +9,7 @@ import msgspec
 
 from ..document.model import Block, Column, Document, Facts, Section, Table, Text
 from ..document.text import count, day, ranges
-from . import page_accepted
+from . import page_accepted, page_again
 from .results import Point, Required, Result, Tested, Tried
 
 _MOST_POINTS = 40
@@ -66,7 +66,11 @@ def _clauses(named: Sequence[Required], most: int = 12) -> str:
 def document(result: Result, content_sha256: str) -> Document:
     """The whole report."""
     tests = {one.id: one for one in result.tests}
-    sections = [_summary(result), page_accepted.section(result, content_sha256)]
+    sections = [
+        _summary(result),
+        *filter(None, (page_again.section(result),)),
+        page_accepted.section(result, content_sha256),
+    ]
     if result.faults:
         sections.append(_faults(result))
     sections += [_requirement(one, tests) for one in result.requirements]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..document.model import Block, Column, Facts, Section, Table, Text
 from ..document.text import count, day
+from . import page_again
 from .results import Result
 
 
@@ -20,7 +21,7 @@ def sentences(result: Result) -> list[str]:
     if given_up:
         runs = sum(one.runs for one in given_up.values())
         words.append(f"{count(len(given_up), 'session')} with {count(runs, 'result')} were given up.")
-    return words
+    return [*page_again.sentences(result), *words]
 
 
 def facts(result: Result) -> tuple[tuple[str, str, str], ...]:

@@ -15,7 +15,7 @@ import msgspec
 
 from ..document.text import day, without_controls
 from ..errors import CannotMeasure
-from . import page, page_accepted
+from . import page, page_accepted, page_again
 from .results import Required, Result, Tested, Tried
 
 _MOST_POINTS = 25
@@ -96,7 +96,24 @@ def data(result: Result, content_sha256: str) -> dict[str, Any]:
         "accepted": [list(row) for row in page_accepted.facts(result)],
         "disturbance": list(page_accepted.disturbance(result)),
         "amendments": [list(row) for row in page_accepted.amendments(result)],
+        "again": _again(result),
         "notes": page_accepted.sentences(result),
+    }
+
+
+def _again(result: Result) -> dict[str, Any]:
+    """What stands beside the acceptance that is repeated; empty where none is."""
+    if result.before is None:
+        return {}
+    rows = page_again.figures(result)
+    return {
+        "when": day(result.before.until_ns),
+        "about": [list(pair) for pair in page_again.about(result.before)],
+        "figures": [[cell.split("\n") for cell in row] for row in rows[:_MOST_POINTS]],
+        "rest": f"{len(rows) - _MOST_POINTS:,} more: in the JSON file." if len(rows) > _MOST_POINTS else "",
+        "how": page_again.RATIO,
+        "tests": [list(row[:3]) for row in page_again.tests(result, result.before)],
+        "facts": [list(row) for row in page_again.facts(result, result.before)],
     }
 
 

@@ -22,6 +22,8 @@ from ..strict import to_toml
 Severity = Literal["mandatory", "desirable"]
 HostKind = Literal["any", "gpu", "bare metal"]
 FLEET_MEDIAN = "fleet median"
+#: What a limit is of that is held against the figure at an earlier acceptance.
+ACCEPTANCE = "acceptance"
 _HINT = "the keys are described in docs/acceptance.md; `shakedown accept check` checks a plan without running it"
 
 
@@ -46,7 +48,7 @@ class LimitEntry(_Entry, frozen=True, kw_only=True):
     params: Params = {}  # of the cases that it speaks of; empty: all
     at_least: str | float | None = None
     at_most: str | float | None = None
-    of: str = ""  # the name of a peak, or "fleet median"
+    of: str = ""  # the name of a peak, "fleet median", or "acceptance": the figure then
     of_metric: str = ""
     of_params: Params = {}
     cases: Literal["every", "best"] = "every"  # of several cases on a host: each must reach it, or the best

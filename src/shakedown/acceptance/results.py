@@ -14,6 +14,17 @@ State = Literal["met", "not met", "undecided", "not measured"]
 Standing = Literal["met", "not met", "undecided", "not measured", "waived"]
 
 
+class Then(Record, frozen=True, kw_only=True):
+    """A figure at an earlier acceptance, in the unit of the value beside it. Of a host that was not there: the least and
+    the greatest of those that were."""
+
+    value: float
+    low: float
+    high: float
+    time_ns: int  # when its attempt ended
+    hosts: tuple[str, ...] = ()  # whose it is, where it is not this host's own
+
+
 class Point(Record, frozen=True, kw_only=True):
     """One thing that was held against its criterion."""
 
@@ -21,6 +32,7 @@ class Point(Record, frozen=True, kw_only=True):
     found: str  # "44.1 GB/s [43.8, 44.3]"
     state: State
     where: str = ""  # host, case, subject
+    host: str = ""  # of a run's value or failure
     source: str = ""  # where the limit comes from
     value: float | None = None  # SI
     low: float | None = None
@@ -29,6 +41,7 @@ class Point(Record, frozen=True, kw_only=True):
     samples: int = 0
     runs: int = 0
     check: str = ""  # how near the result came to the limit of its own check, and what that compares
+    then: Then | None = None  # the figure at the acceptance that this one repeats
 
 
 class Tried(Record, frozen=True, kw_only=True):
@@ -112,6 +125,32 @@ class Accepted(Record, frozen=True, kw_only=True):
     disturbances: tuple[str, ...] = ()  # what disturbed them, each with the number of runs
 
 
+class TestThen(Record, frozen=True, kw_only=True):
+    """A test as it stood at an earlier acceptance."""
+
+    id: str
+    title: str
+    state: State
+    criteria: tuple[str, ...] = ()
+
+
+class Before(Record, frozen=True, kw_only=True):
+    """The acceptance that this one repeats, as it stood when this one began."""
+
+    folder: str  # where it lay, as it was named
+    system: str
+    plan: str
+    title: str
+    plan_sha256: str
+    head: str  # the hash of its journal's last entry that is no report
+    version: str  # of shakedown
+    begun_ns: int
+    until_ns: int
+    state: State
+    tests: tuple[TestThen, ...] = ()
+    facts: tuple[Fact, ...] = ()  # what was accepted then
+
+
 class Evidence(Record, frozen=True, kw_only=True):
     """The files of one attempt, or those that the attempts of one session share."""
 
@@ -183,6 +222,7 @@ class Result(Record, frozen=True, kw_only=True):
     tests: tuple[Tested, ...]
     accepted: Accepted = Accepted()
     amendments: tuple[Amendment, ...] = ()
+    before: Before | None = None  # the acceptance that this one repeats
     evidence: tuple[Evidence, ...] = ()
     faults: tuple[Fault, ...] = ()
 

@@ -1,31 +1,34 @@
 """Runs -> points: the findings of a test's own runs against its limits, host by host and case by case.
 
-A limit that is relative becomes a number first: a fraction of a peak of the host, of the median over the fleet, or of
-another metric's value. The comparison itself, with its intervals, is that of analysis/limits.py.
+A limit that is relative becomes a number first (references.py): a fraction of a peak of the host, of the median over
+the fleet, of another metric's value, or of the figure at an earlier acceptance. The comparison itself, with its
+intervals, is that of analysis/limits.py.
 """
 
 from __future__ import annotations
 
 import re
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from ..analysis import build, checks, derive, limits, published_comparison, ratios, stragglers, table, values
-from ..document.text import count, listed, params_of, value_with_interval
+from ..analysis import build, checks, derive, limits, published_comparison, ratios, table, values
+from ..document.text import listed, params_of, value_with_interval
 from ..errors import nearest
 from ..records import Analysis, Finding, Limit, Measurement, Metric, Params, Peak, Plan, Residual, Verdict
 from ..results.run_directory import RunDirectory
 from ..units import show
 from ..workloads.common import gpu
-from . import checking, hosts
-from .plan import FLEET_MEDIAN, LimitEntry, RunTest, repeats_of
+from . import checking, hosts, references
+from .plan import ACCEPTANCE, LimitEntry, RunTest, repeats_of
 from .results import Point, State
 from .verdict import NO_VALUE
 from .words import limit_words
+
+if TYPE_CHECKING:
+    from .baseline import Baseline
 
 #: States of a run that are a failure of what was tested; in the others nothing was shown.
 _FAILED = ("wrong", "failed", "crashed", "timeout")
@@ -39,9 +42,10 @@ class Measured(NamedTuple):
     analysis: Analysis
     measurements: Sequence[Measurement]
     peaks: dict[str, tuple[Peak, ...]]
+    baseline: Baseline | None = None  # the figures at the acceptance that this one repeats
 
 
-def load(path: Path) -> Measured:
+def load(path: Path, baseline: Baseline | None = None) -> Measured:
     """A run directory with everything that limits need. Raises StoreFailed."""
     opened = RunDirectory.open(path)
     part = build.read(opened, whole=True)
@@ -51,7 +55,7 @@ def load(path: Path) -> Measured:
     if len(peaks) == 1:  # a host that is unknown to the machine is of its one kind
         peaks = dict.fromkeys({*names, *peaks}, analysis.machine.hosts[0].peaks)
     peaks |= build.peaks_of_jobs(names - peaks.keys(), analysis.machine)
-    return Measured(part.plan, analysis, part.measurements, peaks)
+    return Measured(part.plan, analysis, part.measurements, peaks, baseline)
 
 
 def points(test: RunTest, runs: Sequence[str], session: Measured) -> tuple[Point, ...]:
@@ -65,14 +69,14 @@ def points(test: RunTest, runs: Sequence[str], session: Measured) -> tuple[Point
     found = [_ended(one) for one in mine if one.state != "ok"]
     if few:
         return (*found, few)
-    findings = _findings(mine, session)
+    found_here = findings(mine, session)
     known = _checks(mine)
     metrics = {metric.name: metric for metric in session.analysis.metrics}
     said = _said(mine)
     for entry in test.limits:
         found += [
             msgspec.structs.replace(one, found=f"{NO_VALUE}: {said}") if one.found == NO_VALUE and said else one
-            for one in _limit(entry, test, findings, metrics, session, known)
+            for one in _limit(entry, test, found_here, metrics, session, known)
         ]
     return tuple(found[:_MOST_POINTS])
 
@@ -84,7 +88,9 @@ def _ended(one: Measurement) -> Point:
     state: State = "not met" if broken else "not measured"
     said = re.sub(rf"^exit code \d+: (?={re.escape(one.workload)}: )", "", one.reason)
     found = f"{one.state}: {said.removeprefix(f'{one.workload}: ')}"
-    return Point(criterion=f"{one.workload} ends successfully", found=found, state=state, where=one.host, runs=1)
+    return Point(
+        criterion=f"{one.workload} ends successfully", found=found, state=state, where=one.host, host=one.host, runs=1
+    )
 
 
 def _said(measurements: Iterable[Measurement]) -> str:
@@ -122,7 +128,7 @@ def _check_of(one: Finding, metric: Metric, known: _Checks) -> str:
     return f"{checks.words(found)}: {found.kind}" if found else ""
 
 
-def _findings(measurements: Iterable[Measurement], session: Measured) -> list[Finding]:
+def findings(measurements: Iterable[Measurement], session: Measured) -> list[Finding]:
     """The findings of these runs alone; what other tests of the session measured does not mix with them."""
     from .. import workloads
 
@@ -136,13 +142,13 @@ def _findings(measurements: Iterable[Measurement], session: Measured) -> list[Fi
 def _limit(
     entry: LimitEntry,
     test: RunTest,
-    findings: list[Finding],
+    found_here: list[Finding],
     metrics: Mapping[str, Metric],
     session: Measured,
     known: _Checks,
 ) -> list[Point]:
     metric = metrics.get(entry.metric)
-    valued = [one for one in findings if one.metric == entry.metric and one.value is not None]
+    valued = [one for one in found_here if one.metric == entry.metric and one.value is not None]
     spoken = [one for one in valued if all(one.params.get(name) == value for name, value in entry.params.items())]
     if metric is None or not spoken:
         why = _not_among(entry.params, valued) or NO_VALUE
@@ -154,11 +160,11 @@ def _limit(
         return [Point(criterion=limit_words(entry), found=why, state="not measured", source=entry.source)]
     spoken = figures or spoken  # what measures nothing of the metric is undecided, case by case
     if entry.cases == "best":
-        spoken = _best(spoken)
+        spoken = references.best(spoken)
     limit = checking.limit_of(entry, metric)
     held = [
         msgspec.structs.replace(
-            _held(entry, limit, one, metric, findings, session, test), check=_check_of(one, metric, known)
+            _held(entry, limit, one, metric, found_here, session, test), check=_check_of(one, metric, known)
         )
         for one in spoken
     ]
@@ -189,32 +195,12 @@ def _not_among(wanted: Params, valued: Sequence[Finding]) -> str:
     return "no case has all of these parameters together"
 
 
-def _best(spoken: list[Finding]) -> list[Finding]:
-    """The best case on each host."""
-    best: dict[str, Finding] = {}
-    for one in spoken:
-        sign = -1 if one.better == "lower" else 1
-        held = best.get(one.host)
-        if held is None or sign * (one.value or 0.0) > sign * (held.value or 0.0):
-            best[one.host] = one
-    return list(best.values())
-
-
-class Reference(NamedTuple):
-    """What a relative limit is of: its value with its interval (both ends equal where it is exact), or why it has none."""
-
-    low: float
-    high: float
-    words: str
-    missing: str = ""
-
-
 def _held(
     entry: LimitEntry,
     limit: Limit,
     one: Finding,
     metric: Metric,
-    findings: list[Finding],
+    found_here: list[Finding],
     session: Measured,
     test: RunTest,
 ) -> Point:
@@ -222,12 +208,13 @@ def _held(
     if why := values.void(metric, one.params):
         return _point(one, limit_words(entry), entry, "undecided", f"{value_with_interval(one)}, {why}")
     absolute = msgspec.structs.replace(limit, of="", source="")
-    criterion, verdicts = "", []
+    criterion, verdicts, then = "", [], None
     if entry.of or entry.of_metric:
-        reference = _reference(entry, one, findings, session)
+        reference = references.reference(entry, one, found_here, session, test.id)
         criterion = f"{metric.title}: {_bounds(limit, reference.words)}"
         if reference.missing:
             return _point(one, criterion, entry, "undecided", reference.missing)
+        then = reference if entry.of == ACCEPTANCE else None
         for end in dict.fromkeys((reference.low, reference.high)):
             verdicts.append(_verdict(_scaled(absolute, end), one, metric))
     else:
@@ -236,10 +223,12 @@ def _held(
     states = {verdict.state for verdict in verdicts}
     state: State = states.pop() if len(states) == 1 else "undecided"
     words = verdicts[0].evidence.removeprefix("measured ")
+    if then:
+        words += f": {references.ratio_words(one, then)}"
     wanted = repeats_of(test)
     if state == "met" and one.n_runs < wanted:
-        return _point(one, criterion, entry, "undecided", f"{words} from {one.n_runs} of {wanted} runs")
-    return _point(one, criterion, entry, state, words)
+        return _point(one, criterion, entry, "undecided", f"{words} from {one.n_runs} of {wanted} runs", then)
+    return _point(one, criterion, entry, state, words, then)
 
 
 def _verdict(limit: Limit, one: Finding, metric: Metric) -> Verdict:
@@ -280,63 +269,20 @@ def _absolute(entry: LimitEntry, metric: Metric, limit: Limit) -> str:
     return " and ".join(parts)
 
 
-def _reference(entry: LimitEntry, one: Finding, findings: list[Finding], session: Measured) -> Reference:
-    if entry.of == FLEET_MEDIAN:
-        return _fleet(one, findings)
-    if entry.of_metric:
-        return _other(entry, one, session)
-    peak = limits.peak_meant(entry.of, session.peaks.get(one.host, ()))
-    if peak is None:
-        return Reference(0, 0, entry.of, f"the peak {entry.of} is not known on {one.host}")
-    if peak.kind == "measured":  # by programs such as the one that is judged: it would be held against itself
-        return Reference(0, 0, entry.of, limits.only_measured(entry.of))
-    return Reference(peak.value, peak.value, f"{entry.of} ({show(peak.value, peak.unit)}, {peak.kind})")
-
-
-def _fleet(one: Finding, findings: list[Finding]) -> Reference:
-    """The median over all hosts of the same value. The fleet is all of it, not a sample: the median is exact."""
-    same = {
-        other.host: other.value
-        for other in findings
-        if (other.metric, table.key(other.params)) == (one.metric, table.key(one.params)) and other.value is not None
-    }
-    if len(same) < stragglers.FEWEST:
-        few = f"{count(len(same), 'host')} with this value at these parameters: a median needs {stragglers.FEWEST}"
-        return Reference(0, 0, FLEET_MEDIAN, few)
-    middle = statistics.median(same.values())
-    return Reference(middle, middle, f"the median of {len(same)} hosts ({show(middle, one.unit)})")
-
-
-def _other(entry: LimitEntry, one: Finding, session: Measured) -> Reference:
-    """Another metric's value on the same host, wherever in the session it was measured; its best case where it has many."""
-    found = [
-        other
-        for other in session.analysis.findings
-        if other.metric == entry.of_metric
-        and other.value is not None
-        and all(other.params.get(name) == value for name, value in entry.of_params.items())
-        and _is_figure(other, session, entry.of_params)
-    ]
-    here = [other for other in found if other.host == one.host] or found
-    if not here:
-        return Reference(0, 0, entry.of_metric, f"no value of {entry.of_metric} was measured in this session")
-    best = _best([msgspec.structs.replace(other, host="") for other in here])[0]
-    low, high = (best.value if end is None else end for end in (best.low, best.high))
-    assert best.value is not None and low is not None and high is not None
-    return Reference(low, high, f"{entry.of_metric} ({show(best.value, best.unit)})")
-
-
-def _is_figure(one: Finding, session: Measured, named: Params) -> bool:
-    metric = next((metric for metric in session.analysis.metrics if metric.name == one.metric), None)
-    return metric is None or values.is_figure(metric, one.params, named)
-
-
-def _point(one: Finding, criterion: str, entry: LimitEntry, state: State, found: str) -> Point:
+def _point(
+    one: Finding,
+    criterion: str,
+    entry: LimitEntry,
+    state: State,
+    found: str,
+    then: references.Reference | None = None,
+) -> Point:
     return Point(
         criterion=criterion,
         found=found,
         state=state,
         where=one.host,
+        host=one.host,
         source=entry.source,
         value=one.value,
         low=one.low,
@@ -344,6 +290,7 @@ def _point(one: Finding, criterion: str, entry: LimitEntry, state: State, found:
         unit=one.unit,
         samples=one.n_samples,
         runs=one.n_runs,
+        then=then.figure if then else None,
     )
 
 

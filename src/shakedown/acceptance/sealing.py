@@ -22,7 +22,7 @@ PLAN, RUNS, EVIDENCE, REPORTS = "plan.toml", "runs", "evidence", "report"
 #: Ends the name of a folder whose test is still under way, or was cut short: it is not sealed, and nothing rests on it.
 PART = ".part"
 #: What is made from a run directory at will, and is no evidence.
-MADE = ("measurements.parquet", "outcomes.json", "durations.json", "figures")
+MADE = ("measurements.parquet", "outcomes.json", "summary.json", "durations.json", "figures")
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,17 @@ import re
 
 from ..units import show, si
 from . import checking, hosts
-from .plan import AvailabilityTest, CommandTest, FieldEntry, LimitEntry, ManualTest, RunTest, Test, ValueEntry
+from .plan import (
+    ACCEPTANCE,
+    AvailabilityTest,
+    CommandTest,
+    FieldEntry,
+    LimitEntry,
+    ManualTest,
+    RunTest,
+    Test,
+    ValueEntry,
+)
 
 _DIGITS, _MOST_DIGITS = 4, 15
 
@@ -98,7 +108,7 @@ def criteria(test: Test) -> tuple[str, ...]:
 
 def limit_words(limit: LimitEntry) -> str:
     """A limit in words: ``stream.triad.bandwidth: at least 0.95 of fleet median``."""
-    of = limit.of or limit.of_metric
+    of = "the figure at the acceptance" if limit.of == ACCEPTANCE else limit.of or limit.of_metric
     parts = []
     for word, given in (("at least", limit.at_least), ("at most", limit.at_most)):
         if given is not None:

@@ -7,7 +7,12 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..errors import BadInput
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ..acceptance.baseline import Baseline
     from ..acceptance.plan import AcceptancePlan, Test
     from ..acceptance.results import Result
 
@@ -117,3 +122,37 @@ def result_lines(result: Result, width: int) -> list[str]:
     for sentence in page.lead(result):
         lines += folded(sentence, 2, width)
     return lines
+
+
+def plan_again(against: Path, keep: str, tests: Sequence[str] | None, own: str = "") -> tuple[str, Baseline]:
+    """The text of the plan by which an acceptance is done again, and its figures; the text of a person's ``own`` plan, where
+    there is one. Raises BadInput, Tampered."""
+    from ..acceptance import again, checking, directory, earlier
+
+    share = checking.quantity(keep, "1")
+    original = directory.open_(against)
+    baseline = earlier.of(original)
+    if own:
+        if tests or share != again.KEEP:
+            raise BadInput(
+                "a plan of your own says itself which tests there are and what they must reach",
+                where="--test, --keep",
+                hint=f"shakedown accept show --against {against} > mine.toml makes one from them",
+            )
+        return checking.load(own)[1], baseline
+    return again.text(original, baseline, keep=share, tests=tests or ()), baseline
+
+
+def pair(word: str, option: str) -> tuple[str, str]:
+    """NAME=VALUE. Raises BadInput."""
+    name, sign, value = word.partition("=")
+    if not sign or not name:
+        raise BadInput(f"{word!r} is not NAME=VALUE", where=option, hint="write it as name=value")
+    return name, value
+
+
+def named(by: str, reason: str) -> None:
+    """Whoever decides something gives a name and a reason."""
+    missing = [name for name, value in (("--by", by), ("--reason", reason)) if not value.strip()]
+    if missing:
+        raise BadInput("somebody must answer for it", hint=f"give {' and '.join(missing)}")

@@ -20,17 +20,49 @@ Settings = Annotated[
     typer.Argument(
         metavar="[NAME=VALUE]...",
         help="Of one workload: its parameters (`shakedown list workloads NAME` shows them; values separated by commas are "
-        "runs of their own), nodes=each, nodes=4, repeat=3.",
+        "runs of their own), nodes=each, nodes=4, repeat=3, limit=20min.",
+        show_default=False,
+    ),
+]
+Mpi = Annotated[
+    str | None,
+    typer.Option(
+        "--mpi",
+        metavar="all|NAME,...",
+        help="With each of these MPIs in turn, six launches each unless repeat says otherwise: all that are found, or "
+        "names (openmpi, mpich, intel). See docs/messages.md.",
         show_default=False,
     ),
 ]
 #: Keys of a run that are no parameters of its workload.
-_OF_RUN = ("nodes", "repeat")
+_OF_RUN = ("nodes", "repeat", "limit")
 _COUNT = re.compile(r"[0-9]{1,9}")
 
 
-def campaign(name: str, settings: Sequence[str] = ()) -> tuple[str, str]:
-    """The TOML text of the requested campaign, and what to call it in messages. Raises BadInput."""
+def campaign(name: str, settings: Sequence[str] = (), mpi: str | None = None) -> tuple[str, str]:
+    """The TOML text of the requested campaign, with the MPIs that were named, and what to call it in messages. Raises
+    BadInput."""
+    text, where = _campaign(name, settings)
+    return (text if mpi is None else _with_mpis(text, where, mpi)), where
+
+
+def _with_mpis(text: str, where: str, asked: str) -> str:
+    from .. import campaign as campaigns
+    from .. import workloads
+    from ..strict import to_toml
+
+    read = campaigns.parse(text, where)
+    if read.mpi:
+        raise BadInput("the campaign names its MPIs itself", where=where, hint="change `mpi` there, or leave --mpi out")
+    words = [word.strip() for word in asked.split(",") if word.strip()]
+    if not words:
+        raise BadInput(f"--mpi {asked!r} names none", where=where, hint="--mpi all, or --mpi openmpi,mpich")
+    if not any("ranks" in workloads.get(entry.workload).params for entry in read.runs):
+        raise BadInput("nothing of it has ranks, so that no MPI matters", where=where, hint="leave --mpi out")
+    return f"mpi = {to_toml(words)}\n{text}"
+
+
+def _campaign(name: str, settings: Sequence[str]) -> tuple[str, str]:
     from .. import campaign as campaigns
     from .. import workloads
 
@@ -87,6 +119,8 @@ def of_workload(workload: Workload, settings: Sequence[str]) -> str:
     if "repeat" in of_run:
         times = _times(of_run["repeat"])
         lines.append(f"repeat = {{ min = {times}, max = {times} }}")
+    if "limit" in of_run:
+        lines.append(f"limit = {to_toml(of_run['limit'])}")
     return "\n".join([*lines, ""])
 
 

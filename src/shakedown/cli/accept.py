@@ -37,6 +37,15 @@ _Again = Annotated[
 ]
 
 
+_Against = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="An earlier acceptance, with whose figures this one is compared.")
+]
+_Keep = Annotated[str, typer.Option(help="With --against: the share of each figure that must still be reached.")]
+_Tests = Annotated[
+    list[str] | None, typer.Option(help="With --against: this test alone; may be repeated. Default: all.")
+]
+
+
 @app.command("check")
 def check(
     plan: Annotated[str, typer.Argument(help="A shipped plan or a TOML file. Without one: what is shipped.")] = "",
@@ -61,28 +70,58 @@ def check(
 
 
 @app.command("show")
-def show(plan: Annotated[str, typer.Argument(help="A shipped plan, or a file.")]) -> None:
-    """Print a plan's text, to make one's own from: shakedown accept show thufir > mine.toml"""
+def show(
+    plan: Annotated[str, typer.Argument(help="A shipped plan, or a file.")] = "",
+    against: _Against = None,
+    keep: _Keep = "90 %",
+    test: _Tests = None,
+) -> None:
+    """Print a plan's text, to make one's own from: shakedown accept show thufir > mine.toml. With --against the plan of an
+    acceptance done again."""
     from ..acceptance import plan as plans
 
-    print(plans.text_of(plan)[0], end="")
+    if against is None:
+        if not plan:
+            raise BadInput("no plan is named", hint="shakedown accept show PLAN, or --against DIR")
+        print(plans.text_of(plan)[0], end="")
+        return
+    if plan:
+        raise BadInput("the plan follows from --against", where="PLAN", hint="name one of both")
+    print(_accept.plan_again(against, keep, test)[0], end="")
 
 
 @app.command("begin")
 def begin(
-    plan: Annotated[str, typer.Argument(help="A shipped plan or a TOML file.")],
     directory: Annotated[Path, typer.Option(help="The new acceptance directory.")],
     system: Annotated[str, typer.Option(help="What is accepted: the system's name.")],
+    plan: Annotated[
+        str, typer.Argument(help="A shipped plan or a TOML file. With --against: by default that acceptance's own.")
+    ] = "",
     party: Annotated[
         list[str] | None, typer.Option(help="ROLE=WHO, such as buyer='ARL, J. Doe'; may be repeated.")
     ] = None,
+    against: _Against = None,
+    keep: _Keep = "90 %",
+    test: _Tests = None,
     json: _Json = False,
 ) -> None:
-    """Begin an acceptance: a directory with the plan, its checksum and the journal."""
+    """Begin an acceptance: a directory with the plan, its checksum and the journal. With --against it repeats an earlier
+    one, whose figures are sealed in it."""
     from ..acceptance import directory as directories
 
-    parties = dict(_pair(word, "--party") for word in party or ())
-    acceptance = directories.begin(directory, plan, system=system, parties=parties, now_ns=time.time_ns())
+    parties = dict(_accept.pair(word, "--party") for word in party or ())
+    text, baseline = "", None
+    if against is not None:
+        text, baseline = _accept.plan_again(against, keep, test, own=plan)
+    elif not plan or test:
+        raise BadInput(
+            "only an acceptance that is repeated gives the plan and its tests",
+            hint="name a plan, or the earlier acceptance: --against DIR",
+        )
+    name = plan or f"the plan of {against}"
+    acceptance = directories.begin(
+        directory, name, system=system, parties=parties, now_ns=time.time_ns(), text=text, baseline=baseline
+    )
     if json:
         terminal.print_json(acceptance.begun)
     terminal.say(f"begun: {directory}\n  next: shakedown accept run {directory}")
@@ -163,7 +202,7 @@ def record(
             where=acceptance.plan.clauses(asked),
             hint=f"shakedown accept run {directory} --test {test}",
         )
-    given = dict(_pair(word, "--set") for word in set_ or ())
+    given = dict(_accept.pair(word, "--set") for word in set_ or ())
     files = list(attach or ())
     if sys.stdin.isatty() and sys.stderr.isatty():
         from ..acceptance.prompts import ask
@@ -193,7 +232,7 @@ def waive(
     from ..acceptance import directory as directories
     from ..acceptance.journal import Waived
 
-    _named(by, reason)
+    _accept.named(by, reason)
     with directories.writing(directory) as (acceptance, book):
         found = acceptance.plan.requirement(requirement)
         book.append(Waived(requirement=found.id, by=by, reason=reason, withdrawn=withdraw), time.time_ns())
@@ -214,7 +253,7 @@ def classify(
     count until the test is done again."""
     from ..acceptance import deciding
 
-    _named(by, reason)
+    _accept.named(by, reason)
     deciding.classify(directory, test, as_, attempt, by=by, reason=reason)
     _finish(directory, json=json, done=True)
 
@@ -224,7 +263,7 @@ def abandon(directory: _Directory, by: _By = "", reason: _Reason = "", json: _Js
     """Give up a session of runs that cannot be continued: its files stay, and count for nothing."""
     from ..acceptance import running
 
-    _named(by, reason)
+    _accept.named(by, reason)
     running.abandon(directory, f"{by}: {reason}")
     _finish(directory, json=json, done=True)
 
@@ -240,7 +279,7 @@ def amend(
     """Change the plan of a begun acceptance: evidence of tests that stay as they are stays, the others start again."""
     from ..acceptance import amending
 
-    _named(by, reason)
+    _accept.named(by, reason)
     done = amending.amend(directory, plan, by=by, reason=reason)
     terminal.say(f"the plan is now {done.plan}; tests that start again: {', '.join(done.tests) or 'none'}")
     _finish(directory, json=json, done=True)
@@ -309,26 +348,12 @@ def report(
 # -------------------------------------------------------------------------------------------------------------- helpers
 
 
-def _pair(word: str, option: str) -> tuple[str, str]:
-    name, sign, value = word.partition("=")
-    if not sign or not name:
-        raise BadInput(f"{word!r} is not NAME=VALUE", where=option, hint="write it as name=value")
-    return name, value
-
-
-def _named(by: str, reason: str) -> None:
-    """Whoever decides something gives a name and a reason."""
-    missing = [name for name, value in (("--by", by), ("--reason", reason)) if not value.strip()]
-    if missing:
-        raise BadInput("somebody must answer for it", hint=f"give {' and '.join(missing)}")
-
-
 def _anew(directory: Path, tests: list[Test], by: str, reason: str) -> None:
     from ..acceptance import deciding
 
     if not tests:
         raise BadInput("--again needs a test", hint="name it: --test ID")
-    _named(by, reason)
+    _accept.named(by, reason)
     deciding.begin_anew(directory, tests, by=by, reason=reason)
 
 

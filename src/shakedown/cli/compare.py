@@ -27,6 +27,13 @@ def command(
         ),
     ],
     json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
+    mpi: Annotated[
+        str,
+        typer.Option(
+            metavar="all|NAME,...",
+            help="A column for each of these MPIs of a run that was measured with several; all, or names.",
+        ),
+    ] = "",
     all: Annotated[bool, typer.Option("--all", help="Every row, not the headlines alone.")] = False,
 ) -> None:
     """Compare two or more systems, each with the first: like with like, as far as their intervals distinguish them.
@@ -34,20 +41,13 @@ def command(
     Values under other circumstances (another device, other nodes or cores, a rail, a network for shared memory) are shown
     and not ranked. Of runs, also what else differed between them: kernel, settings, software, builds, load.
     """
-    from .. import published, workloads
     from ..analysis import compare, requirements
-    from ..campaign import plan
-    from ..records import Metric
 
-    if len(systems) < 2:
+    if len(systems) < 2 and not mpi:
         raise BadInput(
             "one system alone cannot be compared", hint="name two or more: shakedown compare RUN bsc-2 comet"
         )
-    metrics = dict(plan.metrics(set(workloads.names())))
-    for name, one in published.metrics(metrics).items():
-        fields = {field: getattr(one, field) for field in one.__struct_fields__}
-        metrics[name] = Metric(**fields)
-    entries = [entry(name, metrics) for name in systems]
+    metrics, entries = _columns(systems, mpi)
     rows = compare.side_by_side(entries, metrics)
     held = requirements.rows(entries, metrics)
     apart = compare.differences(entries)
@@ -75,6 +75,24 @@ def command(
         terminal.print_table(
             ("what", *names), [(one.fact, *one.values) for one in apart], "What differed between the runs"
         )
+
+
+def _columns(systems: Sequence[str], mpi: str) -> tuple[dict[str, Metric], list[Entry]]:
+    """The metrics and the columns; with MPIs named, one column for each of them of a run. Raises BadInput, StoreFailed."""
+    from .. import published, workloads
+    from ..analysis import compare
+    from ..campaign import plan
+    from ..records import Metric
+
+    metrics = dict(plan.metrics(set(workloads.names())))
+    for name, one in published.metrics(metrics).items():
+        fields = {field: getattr(one, field) for field in one.__struct_fields__}
+        metrics[name] = Metric(**fields)
+    entries = [entry(name, metrics) for name in systems]
+    if mpi:
+        words = mpi.split(",")
+        entries = [part for one in entries for part in ([one] if one.published else compare.by_mpi(one, words))]
+    return metrics, entries
 
 
 def _print_rows(rows: Sequence[Row], names: Sequence[str], *, every: bool) -> None:

@@ -13,6 +13,7 @@ from . import _chosen
 def command(
     campaign: Annotated[str, typer.Argument(help="A shipped campaign, a TOML file, or a workload.")] = "quick",
     settings: _chosen.Settings = None,
+    mpi: _chosen.Mpi = None,
     nodes: Annotated[int, typer.Option(min=1, help="As on so many hosts that are all like this one.")] = 1,
     json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
 ) -> None:
@@ -26,7 +27,7 @@ def command(
     from ..results import run_directory
     from ..units import show_seconds
 
-    text, where = _chosen.campaign(campaign, settings or ())
+    text, where = _chosen.campaign(campaign, settings or (), mpi)
     asked = campaigns.parse(text, where)
     made = plan.make(
         asked,

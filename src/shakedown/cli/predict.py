@@ -165,7 +165,7 @@ def _print(found: Forecast, formulas: Baselines, ranked: Sequence[Ranked], said:
     )
     if ranked:
         terminal.print_table(ranking_words.RANKED, ranking_words.ranked_rows(ranked), "Ranked")
-    last = found.predicted[-1]
+    last = page.headline(found, ranked)
     terminal.print_table(
         ("input", "10 % to 90 %", "moves the rate"),
         [(one.title, page.span(one), numbers.signed(one.moves)) for one in last.sensitivity[:6]],

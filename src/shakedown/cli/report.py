@@ -73,13 +73,14 @@ def command(
 def write_report(
     opened: RunDirectory, formats: str, output: Path | None = None
 ) -> tuple[Analysis, list[Absent], list[Path]]:
-    """Analyse one run directory, write every format, and leave the measurements packed beside them."""
-    from ..analysis import build
+    """Analyse one run directory, write every format, and leave the measurements packed and the summary beside them."""
+    from ..analysis import build, run_summary
 
     part = build.read(opened)
     analysis, damaged = build.from_part(opened, part)
     pages = write_pages(analysis, damaged, formats, output or opened.path)
     build.pack(opened, part)
+    run_summary.write(opened, analysis)
     return analysis, damaged, pages
 
 

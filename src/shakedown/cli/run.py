@@ -59,6 +59,7 @@ def command(
         ),
     ] = "quick",
     settings: _chosen.Settings = None,
+    mpi: _chosen.Mpi = None,
     directory: _Directory = None,
     resume: _Resume = None,
     retry_failed: Annotated[bool, typer.Option(help="With --resume: measure again what failed.")] = False,
@@ -96,7 +97,9 @@ def command(
     metered = campaign_meters.ask(meter or (), meter_interval, rest, LocalHost())
     if metered is not None:
         common.warn_of_passwords(metered.targets)
-    ran = _carried_out(campaign, settings or (), directory, resume, how, metered)
+    if resume is not None and mpi is not None:
+        raise BadInput("--mpi is for a new run directory", hint="--resume continues with the MPIs that were planned")
+    ran = _carried_out(campaign, settings or (), mpi, directory, resume, how, metered)
     if ran is None:
         return
     if not report:
@@ -108,6 +111,7 @@ def command(
 def _carried_out(
     campaign: str,
     settings: Sequence[str],
+    mpi: str | None,
     directory: Path | None,
     resume: Path | None,
     how: How,
@@ -122,7 +126,7 @@ def _carried_out(
 
     if resume is not None:
         return session.go_on(resume, how, Terminal(), metered)
-    text, where = _chosen.campaign(campaign, settings)
+    text, where = _chosen.campaign(campaign, settings, mpi)
     name = campaigns.parse(text, where).name
     path = directory or Path("runs") / run_directory.new_name(name, LocalHost().now_ns())
     return session.begin(text, where, path, how, Terminal(), metered)

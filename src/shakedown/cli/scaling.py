@@ -30,6 +30,13 @@ def command(
     at: Annotated[
         list[int] | None, typer.Option(min=1, help="Also the time at this count, measured or not; may be repeated.")
     ] = None,
+    mpi: Annotated[
+        str,
+        typer.Option(
+            metavar="all|NAME,...",
+            help="Of runs with several MPIs only these, side by side, the first one the reference; all, or names.",
+        ),
+    ] = "",
     noise: Annotated[
         str,
         typer.Option(
@@ -50,10 +57,8 @@ def command(
     from ..report import scaling as page
     from ..report.formats import html
 
-    if over and over not in scaling.COUNTED:
-        raise unknown("count", over, scaling.COUNTED)
     spread = common.share("--noise", noise) if noise else None
-    series = _series(runs or ["latest"], over)
+    series = _series(runs or ["latest"], over, mpi)
     if not series:
         raise CannotMeasure(
             "no work was measured at two counts of workers" + (f" by {over}" if over else ""),
@@ -67,22 +72,20 @@ def command(
     if json:
         terminal.print_json({"scaling": found})
     else:
-        for one in found:
-            _print(one)
-        for name, headings, rows in page.beside(found):
-            print(f"\n{name}")
-            terminal.print_table(headings, rows)
+        _print_all(found)
         if output:
             print(f"\nthe page: {output}")
     raise typer.Exit(0 if any(one.spread is not None for one in found) else UNDECIDED)
 
 
-def _series(names: Sequence[str], over: str) -> list[ScalingSeries]:
-    """Of all run directories together, and of each published system."""
+def _series(names: Sequence[str], over: str, mpi: str) -> list[ScalingSeries]:
+    """Of all run directories together, and of each published system; of the MPIs that are named alone, where some are."""
     from .. import published
     from ..analysis import build, scaling
     from ..results.run_directory import RunDirectory
 
+    if over and over not in scaling.COUNTED:
+        raise unknown("count", over, scaling.COUNTED)
     ids = [one.id for one in published.systems()]
     parts, found = [], []
     for name in names:
@@ -97,7 +100,18 @@ def _series(names: Sequence[str], over: str) -> list[ScalingSeries]:
                 hint=f"published are {', '.join(ids)}",
             )
     energies = [one for part in parts if part.power for one in part.power.findings]
-    return [*scaling.from_cases([part.cases for part in parts], energies, over), *found]
+    series = [*scaling.from_cases([part.cases for part in parts], energies, over), *found]
+    return scaling.of_mpis(series, mpi.split(",")) if mpi and series else series
+
+
+def _print_all(found: Sequence[Scaling]) -> None:
+    from ..report import scaling as page
+
+    for one in found:
+        _print(one)
+    for name, headings, rows in page.beside(found):
+        print(f"\n{name}")
+        terminal.print_table(headings, rows)
 
 
 def _print(one: Scaling) -> None:
