@@ -7,7 +7,7 @@ of the clock do not.
 from __future__ import annotations
 
 import resource
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Generator, Iterable
 
 import pytest
@@ -23,8 +23,8 @@ def used_s() -> float:
 
 def lines(times_s: Iterable[tuple[str, float]], most: int) -> list[str]:
     """The table of (test, seconds): all, then the files and the tests that took most, with their share."""
-    tests: Counter[str] = Counter()
-    files: Counter[str] = Counter()
+    tests: dict[str, float] = defaultdict(float)
+    files: dict[str, float] = defaultdict(float)
     for name, seconds in times_s:
         tests[name] += seconds
         files[name.partition("::")[0]] += seconds
@@ -33,7 +33,8 @@ def lines(times_s: Iterable[tuple[str, float]], most: int) -> list[str]:
         return []
     table = [f"{total:8.1f} s in all, {len(tests)} tests in {len(files)} files"]
     for counted in (files, tests):
-        table += [f"{seconds:8.1f} s {seconds / total:6.1%} {name}" for name, seconds in counted.most_common(most)]
+        longest = sorted(counted.items(), key=lambda item: -item[1])[:most]
+        table += [f"{seconds:8.1f} s {seconds / total:6.1%} {name}" for name, seconds in longest]
     return table
 
 
@@ -65,7 +66,9 @@ class ProcessorTime:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "teardown":  # its report has what was noted in all three
-            self.times_s += [(report.nodeid, float(value)) for name, value in report.user_properties if name == _NAME]
+            self.times_s += [
+                (report.nodeid, float(str(value))) for name, value in report.user_properties if name == _NAME
+            ]
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("processor time of tests")
