@@ -33,7 +33,7 @@ int run(int argc, char** argv) {
   Reference reference(problem);
   Options options;
   options.triad_bytes = triad_bytes;
-  const Place place{MPI_COMM_WORLD, 0, 1, 1, team, loops};
+  const Place place{{.all = MPI_COMM_WORLD}, team, loops};
   Bandwidth triad(place, options, stream::Kernel::triad), read(place, options, stream::Kernel::read);
   std::vector<double> triads, reads, ours, books;
   const auto per_iteration = [](auto& system, int count) {

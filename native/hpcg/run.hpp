@@ -2,15 +2,13 @@
 #pragma once
 
 #include "common/emit.hpp"
-#include "common/team.hpp"
+#include "common/rank_teams.hpp"
 #include "options.hpp"
 
 namespace shakedown::hpcg {
 
 /// The ranks of a job, and what this one computes with.
-struct Place {
-  MPI_Comm all = MPI_COMM_NULL;
-  int rank = 0, size = 1, host_size = 1;
+struct Place : HostRanks {
   Team& team;
   const Isa& isa;
 };

@@ -3,54 +3,35 @@
 #include <memory>
 
 #include "common/isa.hpp"
-#include "common/job.hpp"
 #include "cost.hpp"
 #include "run.hpp"
 
 namespace shakedown::hydro {
 namespace {
 
-/// Each rank's host and the CPUs that its threads are bound to; every rank calls it.
-std::vector<Object> places(const Place& place) {
-  const auto hosts = gather_words(place.all, host_name());
-  std::string mine;
-  for (const auto& cpus : place.team.binding_words()) mine += (mine.empty() ? "" : " ") + cpus;
-  const auto bound = gather_words(place.all, mine);
-  std::vector<Object> out;
-  for (std::size_t k = 0; k < hosts.size(); ++k) {
-    out.push_back(Object().add("rank", k).add("host", hosts[k]).add("threads", bound[k]));
-  }
-  return out;
-}
-
 Object start_facts(const Options& options, const Place& place) {
   std::vector<std::string> names;
   for (const Isa* const one : isas_here()) names.emplace_back(one->name);
   Object facts;
   facts.add("isa", place.isa.name).add("isas_here", names).add("mpi", mpi_version());
-  facts.add("ranks", place.size).add("threads", place.team.size()).add("places", places(place));
+  facts.add("ranks", place.size).add("threads", place.team.size()).add("places", team_places(place.all, place.team));
   facts.add("problem", word(options.problem)).add("gamma", kGamma).add("courant", kCourant);
   return facts;
 }
 
 int run_all(int argc, char** argv, const Options& options) {
-  MPI_Comm all = MPI_COMM_NULL, host = MPI_COMM_NULL;
-  int rank = 0, size = 1, host_size = 1;
-  MPI_Comm_dup(MPI_COMM_WORLD, &all);
-  MPI_Comm_rank(all, &rank);
-  MPI_Comm_size(all, &size);
-  MPI_Comm_split_type(all, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &host);
-  MPI_Comm_size(host, &host_size);
-  const auto cpus = dealt_cpus(all, host, options.cpus, options.threads, false, options.allow_oversubscribe);
+  const HostRanks ranks = join_hosts();
+  const auto cpus =
+      dealt_cpus(ranks.all, ranks.host, options.cpus, options.threads, false, options.allow_oversubscribe);
   const Isa* isa = nullptr;
   std::unique_ptr<Team> team;
-  together(all, [&] {
+  together(ranks.all, [&] {
     isa = &isa_of(choose_isa(options.isa, isas_built()));
     team = std::make_unique<Team>(cpus);
-    for (const auto n : options.n) divide(all, n, n, options.rank_columns);
+    for (const auto n : options.n) divide(ranks.all, n, n, options.rank_columns);
   });
-  const Place place{all, host, rank, size, host_size, *team, *isa};
-  Emitter emitter(rank == 0 ? stdout : nullptr);
+  const Place place{ranks, *team, *isa};
+  Emitter emitter(ranks.rank == 0 ? stdout : nullptr);
   emitter.start("hydro", argc, argv, start_facts(options, place));
   const double share = 1.0 / static_cast<double>(options.n.size());
   double done = 0;

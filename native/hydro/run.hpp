@@ -4,16 +4,14 @@
 #include <string>
 
 #include "common/emit.hpp"
-#include "common/team.hpp"
+#include "common/rank_teams.hpp"
 #include "options.hpp"
 #include "solver.hpp"
 
 namespace shakedown::hydro {
 
 /// The ranks of a job, and what this one computes with.
-struct Place {
-  MPI_Comm all = MPI_COMM_NULL, host = MPI_COMM_NULL;
-  int rank = 0, size = 1, host_size = 1;
+struct Place : HostRanks {
   Team& team;
   const Isa& isa;
 };

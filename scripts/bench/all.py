@@ -36,6 +36,7 @@ SCRIPTS: dict[str, str | None] = {
     "radio_engine": None,
     "radio_serve": None,
     "scaling_laws": None,
+    "simulated_collectives": None,
     "trend_histories": None,
     "tune": None,
     "tune_claims": None,

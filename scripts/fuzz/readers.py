@@ -14,6 +14,7 @@ from typing import Any
 
 import devices
 import journals
+import power
 import radio_wire
 from seeds import RECORDINGS, ROOT, SOURCE, Reader, files
 
@@ -30,6 +31,7 @@ def readers() -> tuple[Reader, ...]:
         *_machines(),
         *devices.readers(),
         *journals.readers(),
+        *power.readers(),
         *radio_wire.readers(),
         *_radios(),
     )
@@ -69,6 +71,8 @@ def _logs() -> Iterator[Reader]:
         "collectives": "collectives-openmpi-5",
         "multi_pair": "multi_pair-openmpi-4",
         "onesided": "onesided-openmpi-4",
+        "overlap": "overlap-openmpi-4",
+        "shmem": "shmem-openmpi-4",
         "workers": "workers-2-cores",
         "burnin": "burnin-two-cores",
     }
@@ -104,12 +108,18 @@ def _texts() -> Iterator[Reader]:
     from shakedown.prediction import setup
     from shakedown.radio.emulate import scenario
     from shakedown.tuning import space
-    from shakedown.workloads.common import hpl_dat
+    from shakedown.workloads import Garbage
+    from shakedown.workloads.common import hpl_dat, spark_log
 
     def quantity(path: Path) -> None:
         with contextlib.suppress(ValueError):  # what it raises by contract
             units.parse_quantity(_text(path))
 
+    def event_log(path: Path) -> None:
+        with contextlib.suppress(Garbage):  # what it raises by contract
+            spark_log.read(path.read_bytes().splitlines(keepends=True))
+
+    yield Reader("event log of Spark", files("spark/*.jsonl"), event_log)
     yield Reader("HPL.dat", (hpl_dat.text(hpl_dat.HplDat(n=(1000,), nb=(64,), grids=((1, 2),))).encode(),),
                  lambda path: hpl_dat.read(_text(path), where="HPL.dat"), share=3.0)  # fmt: skip
     yield Reader(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import msgspec
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDINGS = ROOT / "tests" / "recordings"
@@ -28,3 +31,21 @@ def files(*patterns: str, below: Path = RECORDINGS) -> tuple[bytes, ...]:
     if not found:
         raise FileNotFoundError(f"nothing is {patterns} below {below}")
     return tuple(found)
+
+
+def line(record: Any) -> bytes:
+    """A record as a line of a journal."""
+    return msgspec.json.encode(record) + b"\n"
+
+
+def at(name: str, read: Callable[[Path], object]) -> Callable[[Path], None]:
+    """A reader of a folder: the spoiled file lies in it under ``name``."""
+
+    def in_folder(path: Path) -> None:
+        with tempfile.TemporaryDirectory(prefix="fuzz-", dir=path.parent) as folder:
+            place = Path(folder, name)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(path.read_bytes())
+            read(Path(folder))
+
+    return in_folder

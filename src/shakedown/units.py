@@ -272,6 +272,8 @@ def parse_bytes(text: str) -> int:
     value, unit = parse_quantity(text)
     if unit not in ("B", "1"):
         raise UnknownUnit(f"{text!r} is not a size in bytes; write it as '64 KiB' or '4096'")
+    if value < 0:
+        raise ValueError(f"{text!r} is below zero, and no size is")
     return round(value)
 
 

@@ -180,11 +180,19 @@ def test_a_program_is_compiled_with_the_line_that_is_printed(tmp_path: Path) -> 
 
 
 @pytest.mark.needs("cc")
-def test_the_program_of_the_page_is_compiled_without_a_warning(tmp_path: Path) -> None:
+def test_the_program_of_the_page_is_compiled_without_a_warning_and_heeds_what_fails(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs/checkpoint.md").read_text()
-    (tmp_path / "program.c").write_text(page.split("```c\n")[1].split("```")[0])
+    source = page.split("```c\n")[1].split("```")[0]
+    assert source.count('"/tmp/job"') == 1
+    (tmp_path / "program.c").write_text(source.replace('"/tmp/job"', f'"{tmp_path}/job"'))
     command = f"{library.paths().compile} -std=c99 -Wall -Wextra -Werror -o program"
     subprocess.run(command, shell=True, check=True, cwd=tmp_path)
+    done = subprocess.run([tmp_path / "program"], capture_output=True, text=True, check=True)
+    assert done.stdout == "1000\n" and done.stderr == ""
+    shutil.rmtree(tmp_path / "job")  # a file in its place: the library cannot begin
+    (tmp_path / "job").write_text("")
+    refused = subprocess.run([tmp_path / "program"], capture_output=True, text=True, check=False)
+    assert refused.returncode == 3 and refused.stdout == "" and refused.stderr.startswith("checkpoint: ")
 
 
 def test_without_the_library_the_next_step_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

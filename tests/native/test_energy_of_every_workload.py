@@ -76,6 +76,8 @@ SMALL: dict[str, list[dict[str, Value]]] = {
     "nbody": [{"bodies": "2048", "samples": 3}],
     "path_loss": [{"radios": "100", "points": "100", "side": 129, "samples": 3}],
     "onesided": [{"operations": "put", "sizes": "8,65536", "samples": 10, "computing": False}],
+    "overlap": [{"operations": "exchange,iallreduce", "sizes": "8,65536", "samples": 10}],
+    "shmem": [{"operations": "add", "atomic_bytes": "8", "samples": 10}],
     "workers": [{"workers": "2", "sweeps": 2000, "samples": 3, "allow_oversubscribe": True}],
     "opencl": [{"precision": "s", "bodies": 512, "elements": 65536, "samples": 3, "together": 0}],
     "pingpong": [{"sizes": "8,65536", "samples": 20}],

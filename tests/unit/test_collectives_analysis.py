@@ -32,6 +32,11 @@ def test_the_limits_of_the_broadcast_are_known_forms() -> None:
     assert bounds.broadcast_s(1, LogP(a, a, a)) == 0
 
 
+def test_the_gap_of_one_pair_holds_nobody_up_who_sends_to_several() -> None:
+    """As on simulated machines, where one receiver takes a message at a time and several take theirs at once."""
+    assert bounds.broadcast_s(64, LogP(20 * US, 0.0, 20 * US)) == pytest.approx(20 * US)
+
+
 def test_round_trips_give_back_what_they_were_made_of() -> None:
     made = LogP(latency_s=0.9 * US, overhead_s=0.2 * US, gap_s=0.3 * US)
     single, n, pause = 2 * (made.latency_s + 2 * made.overhead_s), 16, 4 * US

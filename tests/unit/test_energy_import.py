@@ -91,6 +91,20 @@ def influx(path: Path) -> dict[str, str]:
     return {}
 
 
+def influx_query(path: Path) -> dict[str, str]:
+    """What a Flux query gives: each row with the range that was asked for and all tags, so that most cells are words."""
+    ends, tags = f"{utc(T[0])},{utc(T[-1])}", ("bmc", "cluster", "kind", "row", "site", "switch")
+    text = "#group,false,false,true,true,false,false,true,true,true" + ",true" * len(tags)
+    text += "\n#datatype,string,long" + ",dateTime:RFC3339" * 3 + ",double" + ",string" * (3 + len(tags))
+    text += "\n#default,_result" + "," * (8 + len(tags))
+    text += f"\n,result,table,_start,_stop,_time,_value,_field,_measurement,host,{','.join(tags)}\n"
+    for rack in (0, 1):
+        words = f"power_watts,pdu,rack{rack},bmc{rack},blue,pdu,left,zurich,none"
+        text += "".join(f",,{rack},{ends},{utc(t)},{w},{words}\n" for t, w in zip(T, watts(rack), strict=True))
+    path.write_text(text)
+    return {}
+
+
 def metricq(path: Path) -> dict[str, str]:
     """One column a metric, no unit anywhere: it is stated."""
     rows = zip(T, watts(0), watts(1), strict=True)
@@ -130,7 +144,7 @@ def bring(path: Path, out: Path | None = None, key: tuple[str, ...] = (), **opti
 
 
 @pytest.mark.parametrize(
-    "make", [wide, german, american, zipped, telegraf, influx, metricq, long_parquet, wide_parquet]
+    "make", [wide, german, american, zipped, telegraf, influx, influx_query, metricq, long_parquet, wide_parquet]
 )
 def test_the_same_readings_come_out_of_every_form(make: Callable[[Path], dict[str, str]], tmp_path: Path) -> None:
     file, out = tmp_path / "given", tmp_path / "out" / "power.parquet"

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 import typer
 from typer.testing import CliRunner
 
-from shakedown.analysis import groups
+from shakedown.analysis import build, groups
 from shakedown.analysis.groups import GroupTests, simulate
 from shakedown.analysis.groups.simulate import GroupFleet
 from shakedown.analysis.pairs import topology
@@ -18,6 +19,7 @@ from shakedown.cli import groups as verb
 from shakedown.errors import BadInput, CannotMeasure
 from shakedown.records import Case
 from shakedown.report import groups as _groups
+from shakedown.report.formats import markdown
 from support.group_runs import cases, run_directory
 
 FLEET = GroupFleet(places=32, slow_places={2: 0.12, 20: 0.3}, noise=0.01)
@@ -36,6 +38,18 @@ def test_a_run_directory_gives_back_its_groups(tmp_path: Path) -> None:
     assert got.round.tolist() == tests.round.tolist()
     assert got.params == {"operation": "alltoall", "method": "library", "bytes": 2**20}
     assert {one.name for one in groups.verdict(got).slow} == {"n3", "n21"}
+
+
+def test_a_report_says_who_is_slow_and_the_findings_give_the_same_groups(tmp_path: Path) -> None:
+    analysis, damaged = build.analyse(run_directory(tmp_path / "1", cases(measured())))
+    assert not damaged
+    (got,) = groups.from_findings(analysis.findings)
+    assert sorted(got.values.tolist()) == pytest.approx(sorted(measured().values.tolist()))
+    assert groups.verdict(got).rounds == 10
+    text = markdown.render(analysis)
+    assert "Groups at the same time: who is slow" in text
+    assert "node n3" in text and "node n21" in text and "node n7" not in text
+    assert _groups.section(msgspec.structs.replace(analysis, findings=())) is None
 
 
 def test_rounds_of_several_directories_are_rounds_of_their_own(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from scipy import stats
 
 from shakedown.errors import CannotMeasure
-from shakedown.operate.health import correlate, ganglia, nagios, prometheus
+from shakedown.operate.health import command, correlate, ganglia, nagios, prometheus
 from shakedown.operate.health.records import Exposure, Finding, HealthReport, Metric, Occasion, Severity, worst
 
 NASTY = st.text(st.characters(codec="utf-8"), max_size=30)
@@ -32,6 +32,12 @@ def report(*findings: Finding, metrics: tuple[Metric, ...] = (), absent: dict[st
         metrics=metrics,
         absent=absent or {},
     )
+
+
+def test_a_check_of_what_this_node_has_not_says_so_in_its_last_line(capsys: pytest.CaptureFixture[str]) -> None:
+    command.show(report(absent={"thermal": "no sensor"}), everything=True)
+    said = capsys.readouterr().out
+    assert "n1: OK (nothing of what was requested is here; 100 ms;" in said and "no sensor" in said
 
 
 # ---------------------------------------------------------------------------------------------------------------- Nagios

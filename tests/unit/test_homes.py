@@ -19,6 +19,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "files/atomic.py",
         "operate/health/node_access.py",  # tries whether the disk writes
         "functional_tests/_exchange_tree.py",  # what is moved must lie on the disk
+        "functional_tests/spark/files.py",  # the time until files are on the device is what is measured
         "metering/sampler_process.py",  # the raw readings at the end
     ),
     "os.fdatasync": ("files/journal.py",),

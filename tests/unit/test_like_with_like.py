@@ -13,7 +13,7 @@ from shakedown.analysis.circumstances import Setting
 from shakedown.analysis.power.case_values import metric_of
 from shakedown.machine.virtualisation import is_virtual
 from shakedown.published import System
-from shakedown.records import Circumstances, Finding, Metric, PublishedComparison, Value
+from shakedown.records import IMPORTED, Circumstances, Finding, Metric, PublishedComparison, Value
 from support.findings import finding
 from support.machines import host
 
@@ -157,6 +157,24 @@ def test_threads_that_leave_cores_idle_are_no_whole_node() -> None:
     for threads, whole in ((15, False), (16, True), (32, True)):
         found = circumstances.of_finding(finding(metric, 1, threads=threads), metric, setting(cores=16))
         assert (found.cores, found.whole, found.nodes) == (threads, whole, 1)
+
+
+@pytest.mark.parametrize(
+    ("told", "cores"),
+    [
+        ({"ranks": 2}, None),  # HPL's log: two ranks, of how many threads it does not say
+        ({"ranks": 16}, None),
+        ({"ranks": 16, "nodes": 4, "threads": 2}, 32),
+        ({"threads": 16}, 16),
+    ],
+)
+def test_ranks_of_an_imported_log_are_no_cores(told: dict[str, Value], cores: int | None) -> None:
+    metric = METRICS["hpl.rate"]
+    one = circumstances.of_finding(finding(metric, 1, **IMPORTED, **told), metric, setting(cores=16))
+    assert one.cores == cores
+    if cores is None:
+        beside = only(laid("hpl.rate", 7e10, setting(cores=16), "tsubame", **IMPORTED, **told))
+        assert "cores not reported here" in apart(beside)
 
 
 @pytest.mark.parametrize("field", ["device", "nodes", "virtual", "level", "placement", "link", "rail"])

@@ -13,6 +13,7 @@ from shakedown.cli.app import app
 from shakedown.errors import BadInput
 from shakedown.prediction import Config, Rates, seconds
 from shakedown.prediction.inputs import netlib
+from shakedown.units import show
 from shakedown.workloads.common import hpl_dat
 
 RANK = 40e9
@@ -108,6 +109,23 @@ def test_a_log_calibrates_and_the_grids_of_an_hpl_dat_are_ranked(log: Path, dat:
     assert "Ranked" in page.read_text()
 
 
+def test_the_sentence_above_a_ranking_is_of_the_best_one_also_among_variants_on_one_grid(
+    log: Path, tmp_path: Path
+) -> None:
+    made = tmp_path / "HPL.dat"
+    grids, bcast = ((4, 16), (8, 8)), ("1ring", "2ringM", "long")
+    made.write_text(hpl_dat.text(hpl_dat.HplDat(n=(120_000,), nb=(160, 224), grids=grids, bcast=bcast)))
+    words = ("predict", "hpl", str(log), str(made), "--ranks-per-node", "4", "--output", str(tmp_path / "page.html"))
+    found = predict(*words[2:6])
+    best = found["ranking"][0]
+    assert {one["variant"] for one in found["forecast"]["predicted"]} == {one["variant"] for one in found["ranking"]}
+    done = CliRunner().invoke(app, list(words), catch_exceptions=False)
+    sentence = next(line for line in done.stdout.splitlines() if "are forecast to reach" in line)
+    assert f"reach {show(best['rate'], 'flop/s', 4)} at" in sentence
+    table_ = done.stdout.partition("Forecasts")[2].partition("Ranked")[0]
+    assert len({line for line in table_.splitlines() if " x " in line and "nb 160" in line}) == 6
+
+
 def test_several_grids_in_one_call_are_ranked() -> None:
     found = predict("--published", "tsubame", "--to", "64", "--n", "400000", "--grid", "32x16,16x32,2x256")
     assert (found["ranking"][0]["p"], found["ranking"][0]["q"]) == (16, 32)
@@ -116,6 +134,7 @@ def test_several_grids_in_one_call_are_ranked() -> None:
 
 def test_a_log_needs_the_ranks_of_a_node_and_its_end(log: Path, dat: Path, tmp_path: Path) -> None:
     assert "how many ranks ran on a node" in str(refused(log, "--to", "8"))
+    assert "below zero" in str(refused(log, "--ranks-per-node", "4", "--to", "8", "--memory-per-node=-3GiB"))
     cut = tmp_path / "cut.log"
     cut.write_text(log.read_text()[:700])
     assert "ends before" in str(refused(cut, "--ranks-per-node", "4", "--to", "8"))

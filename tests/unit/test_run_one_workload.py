@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,8 @@ from shakedown.cli import _chosen
 from shakedown.cli.app import app
 from shakedown.errors import BadInput, ShakedownError, Unavailable
 from shakedown.machine import gpu_query
-from shakedown.records import Gpu, Machine
+from shakedown.records import Case, Gpu, Job, Machine
+from shakedown.results.outcome import judge
 from shakedown.workloads import Param
 from shakedown.workloads.common import gpu as _gpu
 from support.machines import H200, host, machine
@@ -51,6 +53,22 @@ def test_values_between_commas_are_runs_of_their_own_where_one_value_is_a_number
     assert len(plan.make(chosen("empty", "seconds=0.1,0.2"), machine(2)).runs) == 2
 
 
+def test_a_limit_of_its_own_and_what_is_said_where_it_was_too_short() -> None:
+    """What is advised where a run was killed is what this takes, and longer than the limit that it had."""
+    planned = plan.make(chosen("empty", "limit=20min"), machine(2))
+    assert [run.limit_s for run in planned.runs] == [1200.0]
+    for limit_s in (30.0, 100.0, 1799.0, 1801.0, 86400.0):
+        state, why = judge(Job(run="r", repeat=1, argv=(), timed_out=True), (), b"", "", limit_s=limit_s)
+        (advised,) = re.findall(r"next: limit=(\S+) gives", why)
+        assert state == "timeout" and f"limit of {limit_s:g} s" in why
+        (run,) = plan.make(chosen("empty", f"limit={advised}"), machine(2)).runs
+        assert 4 * limit_s <= run.limit_s <= 4 * limit_s + 3600
+    case = Case(kernel="empty", seconds=(1.0,))
+    assert (
+        "with 1 case measured" in judge(Job(run="r", repeat=1, argv=(), timed_out=True), (case,), b"", "", limit_s=9)[1]
+    )
+
+
 def test_campaigns_are_what_they_were() -> None:
     assert chosen("quick").name == "quick"
     for name in campaign.names():
@@ -67,6 +85,7 @@ def test_campaigns_are_what_they_were() -> None:
         (("empty", "seconds=soon"), ("'soon' is not a number",)),
         (("empty", "nodes=some"), ("nodes = 'some'",)),
         (("empty", "repeat=often"), ("not a valid number of times",)),
+        (("empty", "limit=long"), ("'long' is not a valid duration",)),
         (("gpu_nbody", "together=perhaps"), ("is not true or false",)),
         (("quick", "n=3"), ("is a campaign",)),
     ],

@@ -149,7 +149,7 @@ def test_it_ends_with_its_parent_and_not_with_its_thread(tmp_path: Path, thread_
     code = (
         "import os, threading, time; from pathlib import Path; from shakedown.metering import sampler\n"
         f"from shakedown.metering.meters import parse_target\nkept = []\n{begin}\n"
-        f"while not any(one.stat().st_size for one in Path({str(out)!r}).glob('*.raw')): time.sleep(0.02)\n"
+        f"while not any(one.stat().st_size for one in Path({str(out)!r}).glob('[0-9][0-9]-*.raw')): time.sleep(0.02)\n"
         "print(kept[0].pid, kept[0].alive, flush=True)\nos.kill(os.getpid(), 9)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)

@@ -125,3 +125,9 @@ def test_every_unit_of_every_workload_is_known_and_can_be_read(metric: Metric) -
         read, unit = units.parse_quantity(text)
         assert unit == metric.unit
         assert read == pytest.approx(value, rel=0.006), text
+
+
+@pytest.mark.parametrize("text", ["-1", "-3GiB", "-1e-3 KiB"])
+def test_no_size_is_below_zero(text: str) -> None:
+    with pytest.raises(ValueError, match="below zero"):
+        units.parse_bytes(text)

@@ -237,8 +237,8 @@ def printed(recordings: Path) -> dict[str, dict[str, set[str]]]:
     return found
 
 
-#: No output of OpenSHMEM's tests in OSU's suite was found to record; what they print beside is that of the others.
-UNRECORDED = {"shmem.put.latency", "shmem.get.latency", "shmem.atomic.rate", "shmem.atomic.latency"}
+#: What ends the program with the library that was there to record: Open MPI 4.1.4.
+UNRECORDED = {"shmem_int_cswap"}
 
 
 def test_every_published_value_agrees_with_what_our_programs_print(recordings: Path) -> None:
@@ -251,13 +251,15 @@ def test_every_published_value_agrees_with_what_our_programs_print(recordings: P
             if metric is None:
                 continue
             assert metric.unit == value.unit, (system.id, value.metric)
-            assert (metric.name in UNRECORDED) == (metric.name not in known), metric.name
-            for name in metric.match if metric.name in known else ():
+            assert metric.name in known, metric.name
+            for name in metric.match:
                 assert name in known[metric.name], f"no recorded sample of {metric.name} prints {name}"
                 if name not in value.params:
                     continue  # not told: it stands beside nothing
                 theirs, ours = value.params[name], known[metric.name][name]
-                if name == "case":  # an input that is generated is a case of its own: no seconds stand side by side
+                if metric.name.startswith("shmem.atomic."):  # which operation, by the name that OSU gives it
+                    assert theirs in ours | UNRECORDED, (system.id, ours)
+                elif name == "case":  # an input that is generated is a case of its own: no seconds stand side by side
                     assert theirs not in ours and all(one.startswith("generated ") for one in ours), (system.id, ours)
                 elif isinstance(theirs, str):
                     assert theirs in ours, f"{system.id}: {metric.name} has {name} {theirs!r}, programs print {ours}"

@@ -40,7 +40,9 @@ from . import (
     days,
     derive,
     limits,
+    mpis,
     published_comparison,
+    rails,
     ratios,
     scaling,
     sizes,
@@ -197,7 +199,7 @@ def build(
     waiting = [run for run in plan.runs if run.id not in begun]
     cases, many_pairs = pair_matrix.split(cases)
     found = pair_matrix.with_notices(derive.findings(cases, by_workload), many_pairs)
-    found = collectives.judged(sizes.by_rule(found, metrics, machine.hosts), cases)
+    found = rails.judged(collectives.judged(sizes.by_rule(found, metrics, machine.hosts), cases))
     machine = _with_measured(machine, limits.measured_peaks(found, metrics))
     peaks = _peaks(machine, {one.host for one in found})
     found = ratios.ratios(limits.with_fractions(found, metrics, peaks), by_workload)
@@ -226,6 +228,7 @@ def build(
         outcomes=outcomes,
         curves=curves.curves(systems, {one.metric: metrics[one.metric] for one in found}),
         scaling=scaling.of_report(cases, [] if power is None else power.findings),
+        mpis=mpis.comparisons(cases, by_workload),
         power=None if power is None else power.view,
         skipped=plan.skipped,
         not_begun=tuple(run.label for run in waiting),

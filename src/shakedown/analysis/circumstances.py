@@ -15,7 +15,7 @@ import msgspec
 
 from ..machine.virtualisation import is_virtual
 from ..published import PublishedValue, System
-from ..records import Analysis, Circumstances, Finding, Host, Metric, Params, Value
+from ..records import IMPORTED, Analysis, Circumstances, Finding, Host, Metric, Params, Value
 from ..units import show_bytes
 from . import days
 
@@ -98,7 +98,10 @@ def _devices(params: Params) -> int:
 
 
 def _cores(params: Params) -> int | None:
-    """Threads on each rank; None where the program tells neither."""
+    """Threads on each rank; None where the program tells neither. Ranks that we start without threads have a core each;
+    how many threads those of an imported log had, only the log can say."""
+    if IMPORTED.items() <= params.items() and not isinstance(params.get("threads"), int):
+        return None
     counts = [params[name] for name in ("threads", "ranks") if isinstance(params.get(name), int)]
     return math.prod(int(count) for count in counts) if counts else None
 

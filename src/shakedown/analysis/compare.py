@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from ..machine import mpi as mpis
 from ..published import System
 from ..records import IMPORTED, Analysis, Circumstances, Finding, Metric, Params, Value
 from . import circumstances, facts
@@ -78,6 +79,30 @@ def from_analysis(analysis: Analysis) -> Entry:
         metrics=analysis.metrics,
         facts=facts.merged(list(facts.of_runs(analysis.machine, analysis.outcomes, analysis.version).values())),
     )
+
+
+def by_mpi(entry: Entry, wanted: Sequence[str]) -> list[Entry]:
+    """A run as one column for each of the MPIs that are asked for (``machine.mpi.select``); what was measured without one
+    joins none. Raises BadInput."""
+    labels = list(dict.fromkeys(str(one.params["mpi"]) for one in entry.findings if "mpi" in one.params))
+    made = []
+    for label in mpis.select(labels, wanted, where=entry.name):
+        told = entry.circumstances or (Circumstances(),) * len(entry.findings)
+        kept = [
+            (msgspec.structs.replace(one, params={k: v for k, v in one.params.items() if k != "mpi"}), under)
+            for one, under in zip(entry.findings, told, strict=True)
+            if one.params.get("mpi") == label
+        ]
+        made.append(
+            msgspec.structs.replace(
+                entry,
+                name=f"{entry.name}, {label}",
+                findings=tuple(one for one, _ in kept),
+                circumstances=tuple(under for _, under in kept),
+                facts={},
+            )
+        )
+    return made
 
 
 def differences(entries: Sequence[Entry]) -> list[facts.Difference]:

@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..records import Finding, Metric, Notice, Params
+from . import hidden
 from .statistics import (
     MAD_TO_SIGMA,
     OUTLIER_DEVIATIONS,
@@ -107,6 +108,7 @@ def findings(cases: Cases, metrics: Mapping[str, Sequence[Metric]]) -> list[Find
     works: dict[str, Work] = {}
     parsed: dict[str, Params] = {}
     found: list[Finding] = []
+    launches: hidden.Launches | None = None
     for (workload, host, kernel, params), rows in groups.items():
         wanted = by_kernel.get((workload, kernel))
         if wanted is None:
@@ -123,7 +125,12 @@ def findings(cases: Cases, metrics: Mapping[str, Sequence[Metric]]) -> list[Find
                 works[text] = {name: float(amount) for name, amount in json.loads(text).items()}
             done.append(works[text])
         for metric in wanted:
-            one = _finding(metric, workload, host, parsed[params], rows, done, cases, got)
+            if of := hidden.form(metric.per):
+                launches = launches or hidden.Launches(cases)
+                own = _shares(of, rows, parsed[params], launches)
+            else:
+                own = _values(metric, rows, done, parsed[params], got)
+            one = _finding(metric, workload, host, parsed[params], own, cases, got)
             if one is not None:
                 found.append(one)
     return found
@@ -184,17 +191,21 @@ def _values(metric: Metric, rows: list[int], works: Sequence[Work], params: Para
     return found
 
 
+def _shares(of: hidden.Form, rows: list[int], params: Params, launches: hidden.Launches) -> _Values:
+    """Cases whose value is made of others that were taken beside them."""
+    found = _Values([], [], [], [], [])
+    for row in rows:
+        if one := launches.share(of, row, params):
+            found.rows.append(row)
+            found.medians.append(one.value)
+            found.lows.append(one.low)
+            found.highs.append(one.high)
+    return found
+
+
 def _finding(
-    metric: Metric,
-    workload: str,
-    host: str,
-    params: Params,
-    rows: list[int],
-    works: Sequence[Work],
-    cases: Cases,
-    got: Series,
+    metric: Metric, workload: str, host: str, params: Params, own: _Values, cases: Cases, got: Series
 ) -> Finding | None:
-    own = _values(metric, rows, works, params, got)
     medians = own.medians
     if not medians:
         return None
@@ -208,7 +219,7 @@ def _finding(
             max(between.high, between.high if high is None else high),
         )
     best = None if metric.better == "none" else (max if metric.better == "higher" else min)(own.extremes or medians)
-    reported = is_reported(metric)
+    reported = is_reported(metric) and hidden.form(metric.per) is None
     n_samples = len(medians) if reported else int(cases.counts[own.rows].sum())
     of_one = reported and len(medians) == 1 and low is not None
     if n_samples < 2 and not of_one:

@@ -47,11 +47,17 @@ def _slow(group: Sequence[Finding]) -> list[Behind]:
         return []
     values = [one.value or 0.0 for one in group]
     median = statistics.median(values)
+    return [Behind(group[at], share, median, len(group)) for at, share in slow(values, group[0].better)]
+
+
+def slow(values: Sequence[float], better: str) -> list[tuple[int, float]]:
+    """Which of the values, one a host, are those of slow hosts, and how far each is behind the median."""
+    median = statistics.median(values)
     found = []
     for index in outliers(values):
-        speed = median / values[index] if group[index].better == "lower" else values[index] / median
+        speed = median / values[index] if better == "lower" else values[index] / median
         if speed <= 1 - SLOW_AT_LEAST:
-            found.append(Behind(group[index], 1 - speed, median, len(group)))
+            found.append((index, 1 - speed))
     return found
 
 

@@ -7,6 +7,7 @@ A metric's ``per`` says how; with t the seconds of a sample and W its work,
     "s"           t                 the time itself
     "bytes"       W[bytes]          a figure that an existing program printed itself: there are no samples of ours behind it
     "hpl.rate/flops.fp64"           a metric over another or over a peak: made of those, in ratios.py
+    "1-s/pure"    1 - t / t_pure    a share that another time hides: of samples that were taken in turn, in hidden.py
 """
 
 from __future__ import annotations

@@ -34,6 +34,7 @@ class RunEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         int | str | tuple[int | str, ...]
     ) = ()  # "each": a copy on every host; "all", 4 or [1, 2, "all"]: jobs over so many
     shape: str = ""  # the kind of node that it is for; empty: every kind
+    mpi: str | tuple[str, ...] = ()  # "all", or MPIs by name: a run with each of them; empty: as the campaign says
     limit: str = ""  # "2 min": killed past it; otherwise ten times the estimate, at least 30 s
     repeat: Repeat | None = None
     optional: bool = True  # what is not possible here is skipped and said; false makes it an error
@@ -61,6 +62,7 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     summary: str = ""
     budget: str = ""  # "5 min": no repeat is begun past it
     compare_with: tuple[str, ...] = ()
+    mpi: str | tuple[str, ...] = ()  # of every run that takes ranks: see RunEntry
     repeat: Repeat = Repeat()
     shapes: dict[str, ShapeEntry] = msgspec.field(default_factory=dict, name="shape")
     runs: tuple[RunEntry, ...] = msgspec.field(name="run")
@@ -136,6 +138,13 @@ def nodes(entry: RunEntry, where: str) -> tuple[int | str, ...]:
     return words
 
 
+def mpis(campaign: Campaign, entry: RunEntry) -> tuple[str, ...]:
+    """The MPIs that a run is asked for with, by the words of its entry or else of the campaign; empty: not asked."""
+    asked = entry.mpi or campaign.mpi
+    words = (asked,) if isinstance(asked, str) else asked
+    return tuple(part.strip() for word in words for part in word.split(",") if part.strip())
+
+
 def seconds(text: str, where: str) -> float:
     """A duration such as "5 min". Raises BadInput."""
     try:
@@ -161,7 +170,7 @@ def peaks() -> dict[str, str]:
 
     found = derived.units()
     for metric in (metric for name in workloads.names() for metric in workloads.get(name).metrics):
-        if metric.measures:
+        if metric.measures and "{directory}" not in metric.measures:  # the name of a site's folder is not known
             found |= {metric.measures.format(level=level): metric.unit for level in LEVELS}
     return found
 

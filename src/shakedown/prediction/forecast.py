@@ -17,6 +17,7 @@ from ..errors import BadInput
 from ..records import Record
 from ..workloads.common.hpl import flop, grid
 from .calibration import Fit, calibrate, effective, evaluate, quantiles, rate_of
+from .inputs import variants
 from .model import SHARES
 from .priors import Array, Sample, draw
 from .setup import GPU_DISCREPANCY, Row, Setup, configs, ranks_each
@@ -62,6 +63,7 @@ class Predicted(Record, frozen=True, kw_only=True):
     sensitivity: tuple[Moves, ...]  # the input that moves most first
     measured: float | None = None
     error: float | None = None  # forecast over measured, less 1
+    variant: str = ""  # NB, broadcast and look-ahead, those that differ among the ways to run on so many nodes
 
 
 class Calibrated(Record, frozen=True, kw_only=True):
@@ -113,7 +115,10 @@ def forecast(
     return Forecast(
         title=setup.title,
         counts=WORDS[setup.counts],
-        predicted=tuple(_predict(setup, row, observed, sample, fit) for row in targets),
+        predicted=tuple(
+            _predict(setup, row, observed, sample, fit, variant)
+            for row, variant in zip(targets, _variants(targets), strict=True)
+        ),
         calibrated=calibrated,
         dgemm=(low, middle, high),
         draws=draws,
@@ -125,7 +130,16 @@ def forecast(
     )
 
 
-def _predict(setup: Setup, row: Row, observed: Sequence[Row], sample: Sample, fit: Fit) -> Predicted:
+def _variants(targets: Sequence[Row]) -> list[str]:
+    """As they are named among those of the same number of nodes."""
+    named: dict[int, str] = {}
+    for count in {row.count for row in targets}:
+        own = [index for index, row in enumerate(targets) if row.count == count and row.rate is None]
+        named |= dict(zip(own, variants([targets[index].config for index in own]), strict=True))
+    return [named.get(index, "") for index in range(len(targets))]
+
+
+def _predict(setup: Setup, row: Row, observed: Sequence[Row], sample: Sample, fit: Fit, variant: str) -> Predicted:
     dgemm, weights = fit.dgemm, fit.weights
     run = evaluate(setup, row, sample, dgemm)
     rates = flop(row.n) / run.time_s
@@ -147,6 +161,7 @@ def _predict(setup: Setup, row: Row, observed: Sequence[Row], sample: Sample, fi
         sensitivity=_sensitivity(setup, row, sample, rates, weights, sigma),
         measured=row.rate,
         error=None if row.rate is None else middle / row.rate - 1,
+        variant=variant,
     )
 
 

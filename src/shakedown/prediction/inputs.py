@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from ..records import Record
@@ -71,6 +72,13 @@ class Rates(Record, frozen=True, kw_only=True):
     spread: float = 0.0  # standard deviation of the speed of nodes, relative: the slowest of them sets the pace
     slowest: float | None = None  # speed of the slowest node over the mean, where it was measured; replaces ``spread``
     jitter: float = 0.0  # standard deviation of one iteration's compute time, relative
+
+
+def variants(configs: Sequence[Config | None]) -> list[str]:
+    """What differs among configurations in NB, broadcast and look-ahead, in words for each: ``nb 192, bcast 1ringM``."""
+    all_ = [{name: getattr(one, name) for name in ("nb", "bcast", "depth")} if one else {} for one in configs]
+    told = [name for name in ("nb", "bcast", "depth") if len({one.get(name) for one in all_}) > 1]
+    return [", ".join(f"{name} {one[name]}" for name in told if name in one) for one in all_]
 
 
 class Estimate(Record, frozen=True, kw_only=True):

@@ -30,7 +30,7 @@ def document(
 ) -> Document:
     """The whole page. ``strong`` has the same N for every number of nodes; None leaves its figure out. ``said``: further
     sentences for its beginning."""
-    last = found.predicted[-1]
+    last = headline(found, ranked)
     figures = [weak_figure(found, baselines)]
     if strong is not None and len(strong.predicted) > 1:
         figures.append(strong_figure(strong))
@@ -45,7 +45,7 @@ def document(
     )
     return Document(
         title=f"HPL forecast: {setup.title}",
-        subtitle=f"{found.counts} {', '.join(str(one.count) for one in found.predicted)}",
+        subtitle=f"{found.counts} {', '.join(dict.fromkeys(str(one.count) for one in found.predicted))}",
         state="forecast",
         counts=(),
         lead=(*lead(found, ranked), *said),
@@ -57,10 +57,7 @@ def document(
 def lead(found: Forecast, ranked: Sequence[Ranked] = ()) -> list[str]:
     """The largest forecast in words (the best of those that are ranked), and the two inputs that its interval hangs on;
     what is wrong with the measured runs."""
-    last = found.predicted[-1]
-    if ranked:
-        best = max((one for one in ranked if one.count == ranked[-1].count), key=lambda one: one.rate)
-        last = next(one for one in found.predicted if (one.n, one.p, one.q) == (best.n, best.p, best.q))
+    last = headline(found, ranked)
     words = [
         f"{last.count} {found.counts} are forecast to reach {show(last.rate, 'flop/s', 4)} at N = {last.n:,} "
         f"({percent(LEVEL, 0)} interval {interval(last.low, last.high, 'flop/s')}), "
@@ -74,6 +71,15 @@ def lead(found: Forecast, ranked: Sequence[Ranked] = ()) -> list[str]:
         words.append("The measured runs do not agree with one another or with the description.")
         words += found.notices
     return words
+
+
+def headline(found: Forecast, ranked: Sequence[Ranked] = ()) -> Predicted:
+    """The largest forecast; where several ways to run on so many nodes are ranked, the best of them."""
+    if not ranked:
+        return found.predicted[-1]
+    best = max((one for one in ranked if one.count == ranked[-1].count), key=lambda one: one.rate)
+    own = [one for one in found.predicted if (one.count, one.n, one.p, one.q) == (best.count, best.n, best.p, best.q)]
+    return next(one for one in own if one.variant == best.variant)
 
 
 def dominant(one: Predicted) -> tuple[Moves, ...]:
@@ -117,10 +123,10 @@ def _table(found: Forecast) -> Table:
 
 
 def cells(one: Predicted) -> list[str]:
-    """Count, grid, N, forecast, interval, share of DGEMM: as in the terminal."""
+    """Count, grid (and what else differs), N, forecast, interval, share of DGEMM: as in the terminal."""
     return [
         str(one.count),
-        f"{one.p} x {one.q}",
+        f"{one.p} x {one.q}" + (f", {one.variant}" if one.variant else ""),
         f"{one.n:,}",
         show(one.rate, "flop/s", 4),
         interval(one.low, one.high, "flop/s"),

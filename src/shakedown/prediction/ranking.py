@@ -16,14 +16,13 @@ from ..records import Record
 from ..workloads.common.hpl import flop
 from .calibration import calibrate, evaluate, quantiles
 from .forecast import DRAWS, doublings, model_error
-from .inputs import Config
+from .inputs import variants
 from .priors import Array, draw
 from .setup import Row, Setup
 
 #: Relative standard deviation between variants of the algorithm: the model's mean error over 72 variants of one cluster
 #: (docs/forecast.md).
 VARIANT = 0.04
-_TOLD = ("nb", "bcast", "depth")
 
 
 class Ranked(Record, frozen=True, kw_only=True):
@@ -72,11 +71,11 @@ def _ranked(
     for row, one in zip(rows, logs, strict=True):
         overhead = 1 - float(np.sum(weights * np.exp(one) / (dgemm * row.ranks)))
         away = doublings(rows[best], row)
-        variant = VARIANT if _variant(row) != _variant(rows[best]) else 0.0
+        variant = VARIANT if any(variants([row.config, rows[best].config])) else 0.0
         sigma = math.hypot(model_error(setup, overhead) * math.sqrt(away), variant)
         moved.append(one + sigma * random.standard_normal(len(one)))
     first = np.argmax(np.array(moved), axis=0)
-    told = [name for name in _TOLD if len({_variant(row).get(name) for row in rows}) > 1]
+    told = variants([row.config for row in rows])
     made = []
     for index, row in enumerate(rows):
         low, _, high = quantiles(moved[index] - moved[best], weights)
@@ -86,7 +85,7 @@ def _ranked(
                 n=row.n,
                 p=row.p,
                 q=row.q,
-                variant=", ".join(f"{name} {_variant(row)[name]}" for name in told),
+                variant=told[index],
                 rate=math.exp(middles[index]),
                 behind=math.expm1(middles[index] - middles[best]),
                 behind_low=math.expm1(min(float(low), middles[index] - middles[best])),
@@ -95,8 +94,3 @@ def _ranked(
             )
         )
     return sorted(made, key=lambda one: -one.rate)
-
-
-def _variant(row: Row) -> dict[str, object]:
-    config: Config | None = row.config
-    return {name: getattr(config, name) for name in _TOLD} if config else {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ import msgspec
 
 from .. import strict, workloads
 from ..errors import plain
+from ..machine import mpi as mpis
 from ..programs import events
 from ..records import Case, Disturbance, Job, Measurement, Notice, Phase, Plan, Run, State
 from ..workloads.common import gpu
@@ -57,10 +59,9 @@ def measurement(
         causes=causes_of(notices),
         left_out=left_out(notices),
     )
-    if state in ("ok", "garbage") and (why := alone(job, provenance.get("facts"), ranks)):
+    facts = provenance.get("facts")
+    if state in ("ok", "garbage") and (why := alone(job, facts, ranks) or another_mpi(run, facts)):
         state, reason = "failed", why
-    if run.nodes:
-        cases = tuple(msgspec.structs.replace(case, params={"nodes": run.nodes, **case.params}) for case in cases)
     return Measurement(
         run=run.id,
         repeat=job.repeat,
@@ -69,7 +70,7 @@ def measurement(
         host=job.host,
         state=state,
         reason=reason,
-        cases=cases,
+        cases=_placed(cases, run),
         phases=phases,
         notices=notices,
         provenance=provenance,
@@ -104,6 +105,15 @@ def alone(job: Job, facts: object, ranks: int) -> str:
     )
 
 
+def another_mpi(run: Run, facts: object) -> str:
+    """Why this was not measured with the MPI that was asked for, by what the library said of itself; empty where it was,
+    and where nothing is told."""
+    said = facts.get("mpi") if isinstance(facts, dict) else None
+    if not run.mpi or not isinstance(said, str) or not mpis.is_another(run.mpi, said):
+        return ""
+    return f"requested {run.mpi}, and the program ran with {said}: its library was found before (LD_LIBRARY_PATH, run paths)"
+
+
 def _completed(
     cases: tuple[Case, ...], notices: tuple[Notice, ...], workload: workloads.Workload, run: Run
 ) -> tuple[tuple[Case, ...], tuple[Notice, ...]]:
@@ -119,6 +129,15 @@ def _marked(cases: tuple[Case, ...], workload: workloads.Workload, run: Run) -> 
     if not marks:
         return cases
     return tuple(msgspec.structs.replace(case, params={**marks, **case.params}) for case in cases)
+
+
+def _placed(cases: tuple[Case, ...], run: Run) -> tuple[Case, ...]:
+    """The cases with the nodes and the MPI that were asked for."""
+    before = {"nodes": run.nodes} if run.nodes else {}
+    after = {"mpi": run.mpi} if run.mpi else {}
+    if not before and not after:
+        return cases
+    return tuple(msgspec.structs.replace(case, params={**before, **case.params, **after}) for case in cases)
 
 
 def _parse(workload: workloads.Workload, run: Run, stdout: bytes) -> tuple[tuple[Case, ...], tuple[Notice, ...], str]:
@@ -155,7 +174,11 @@ def judge(
     """
     said = last_line(stderr)
     if job.timed_out:
-        return "timeout", f"killed after its limit of {limit_s:g} s"
+        kept = f" with {len(cases)} case{'s' if len(cases) > 1 else ''} measured" if cases else ""
+        return (
+            "timeout",
+            f"killed after its limit of {limit_s:g} s{kept} (next: limit={_longer(limit_s)} gives it longer)",
+        )
     if job.signal is not None:
         return "crashed", f"ended by signal {job.signal} ({signal_name(job.signal)})" + (f": {said}" if said else "")
     wrong = [case for case in cases if case.residual is not None and not case.residual.passed]
@@ -179,6 +202,12 @@ def judge(
     return "ok", ""
 
 
+def _longer(limit_s: float) -> str:
+    """Four times a limit, as a person writes it: whole minutes, or hours."""
+    minutes = max(2, math.ceil(4 * limit_s / 60))
+    return f"{minutes}min" if minutes < 120 else f"{math.ceil(minutes / 60)}h"
+
+
 #: Ends of the codes of notices by which programs say why a check failed.
 _CAUSES = ("-failed", "-wrong", "-unheard", "-lost", "-corrupt")
 _MOST_CAUSES = 3
@@ -194,9 +223,12 @@ def in_words(case: Case) -> str:
     check = case.residual
     assert check is not None
     value = "NaN" if check.value is None else f"{check.value:g}"
-    words = (
-        f"{check.kind} {value} above {check.limit:g}" if check.limit or check.value is None else f"{value} {check.kind}"
-    )
+    if check.value is not None and check.value < 0:
+        words = f"{check.kind} {value}, which is none; at most {check.limit:g} would pass"
+    elif check.limit or check.value is None:
+        words = f"{check.kind} {value} above {check.limit:g}"
+    else:
+        words = f"{value} {check.kind}"
     place = ", ".join(f"{name} {value}" for name, value in case.params.items())
     return f"{words} ({case.kernel}{f', {place}' if place else ''})"
 

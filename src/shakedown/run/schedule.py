@@ -7,9 +7,10 @@ number, or when the budget is spent.
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..analysis.statistics import relative_width
@@ -34,12 +35,13 @@ History = Mapping[tuple[str, int], Done]
 def next_step(plan: Plan, done: History, spent_s: float, left_s: float = math.inf) -> Step | None:
     """What to run now, or None when the plan is fulfilled, or nothing of it is expected to end within ``left_s``. Pure.
 
-    First every run's first repeat, in order; then, round by round, those whose repeats are not yet enough. What is too long
+    First every run's first repeat, in order; then, round by round, those whose repeats are not yet enough; of runs that
+    differ in their MPI alone another one is first in each round. What is too long
     for the seconds that are left is passed over: a shorter one behind it may still fit.
     """
     rounds = max((run.repeat_max for run in plan.runs), default=0)
     for repeat in range(1, rounds + 1):
-        for run in plan.runs:
+        for run in in_turn(plan.runs, repeat):
             if (
                 (run.id, repeat) not in done
                 and run.estimate_s <= left_s
@@ -47,6 +49,17 @@ def next_step(plan: Plan, done: History, spent_s: float, left_s: float = math.in
             ):
                 return Step(run, repeat)
     return None
+
+
+def in_turn(runs: Sequence[Run], repeat: int) -> Iterator[Run]:
+    """The runs in the order of a round: those that stand side by side and differ in their MPI alone begin with another of
+    them in each, since what runs first finds the machine as another program left it."""
+    for _, group in itertools.groupby(
+        runs, key=lambda run: (run.workload, run.params, run.nodes, run.each, not run.mpi)
+    ):
+        same = list(group)
+        first = (repeat - 1) % len(same) if same[0].mpi else 0
+        yield from (*same[first:], *same[:first])
 
 
 def wants(run: Run, repeat: int, done: History, budget_s: float | None, spent_s: float) -> bool:

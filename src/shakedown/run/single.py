@@ -16,6 +16,7 @@ from ..hosts import hostlist
 from ..hosts.access import HostAccess
 from ..hosts.disturbance import DisturbanceWatch
 from ..hosts.process import Exit, Process
+from ..machine import mpi as mpis
 from ..machine.span import span
 from ..records import Host, Job, Machine, Measurement, Notice, Run, State
 from ..results.outcome import measurement, result_of
@@ -48,9 +49,10 @@ def run_once(
         return saved
     in_job = bool(allocation and allocation.engine)
     try:
-        command = workloads.get(run.workload).command(run.params, where.host)
+        host = _with_mpi(where.host, run.mpi)
+        command = workloads.get(run.workload).command(run.params, host)
         hosts = () if command.starts_itself else where.hosts or where.alone
-        argv, env = launchers.wrap(command, where.host, allocation=allocation, hosts=hosts)
+        argv, env = launchers.wrap(command, host, allocation=allocation, hosts=hosts)
     except ShakedownError as error:  # what is missing now was there when the plan was made
         now = door.now_ns()
         job = msgspec.structs.replace(job, begin_ns=now, end_ns=now)
@@ -139,6 +141,11 @@ def place(run: Run, machine: Machine, allocation: Allocation | None, here: str) 
         return Place(span([known[name] for name in names], hostlist.fold(names)), names, ())
     own = known.get(here) or (known[allocation.hosts[0]] if allocation else machine.hosts[0])
     return Place(own, (), (own.name,) if allocation else ())
+
+
+def _with_mpi(host: Host, label: str) -> Host:
+    """The host as it is with the MPI that a run is asked for with. Raises Unavailable."""
+    return msgspec.structs.replace(host, software=mpis.only(host.software, label)) if label else host
 
 
 def without(run: Run, job: Job, state: State, reason: str) -> Measurement:

@@ -79,7 +79,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _command(params: Params, host: Host) -> Command:
-    ranks, n, steps, span = (int(params[name]) for name in ("ranks", "n", "steps", "span"))
+    ranks, n, time_steps, span = (int(params[name]) for name in ("ranks", "n", "steps", "span"))
     fine = _refinements(n)
     parts = near_cubic(ranks, 3)
     parallel = ("-parallel",) if ranks > 1 else ()
@@ -87,24 +87,25 @@ def _command(params: Params, host: Host) -> Command:
         Step(name=f"refine{one + 1}", argv=("refineMesh", "-all", "-overwrite", *parallel), ranks=ranks)
         for one in range(fine)
     ]
+    steps = (
+        Step(name="input", argv=("cat", "system/controlDict")),
+        Step(name="mesh", argv=("blockMesh",)),
+        *([Step(name="decompose", argv=("decomposePar",))] if ranks > 1 else []),
+        *refine,
+        Step(
+            name=_MAIN,
+            argv=(_MAIN, *parallel),
+            ranks=ranks,
+            shows=("*/uniform/profiling", "processor*/*/uniform/profiling", "postProcessing/profile/0/U"),
+        ),
+    )
     recipe = Recipe(
         application="openfoam",
-        programs={name: (name,) for name in (_MAIN, "blockMesh", "decomposePar", "refineMesh", "cat")},
+        programs={name: (name,) for name in dict.fromkeys((_MAIN, *(step.argv[0] for step in steps)))},
         install="sudo apt-get install openfoam",
-        files=backward_step.files(n, steps, span, fine, parts, int(params["seed"])),
+        files=backward_step.files(n, time_steps, span, fine, parts, int(params["seed"])),
         unset={"WM_PROJECT_DIR": "/usr/share/openfoam"},
-        steps=(
-            Step(name="input", argv=("cat", "system/controlDict")),
-            Step(name="mesh", argv=("blockMesh",)),
-            *([Step(name="decompose", argv=("decomposePar",))] if ranks > 1 else []),
-            *refine,
-            Step(
-                name=_MAIN,
-                argv=(_MAIN, *parallel),
-                ranks=ranks,
-                shows=("*/uniform/profiling", "processor*/*/uniform/profiling", "postProcessing/profile/0/U"),
-            ),
-        ),
+        steps=steps,
         complaints=_COMPLAINTS,
     )
     return command(recipe, params, host)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ...records import Scaling, ScalingSeries
+from ...records import Scaling, ScalingPoint, ScalingSeries
+from ..statistics import median_interval
 from . import laws
 
 
 class Ratio(NamedTuple):
-    """A time over that of the reference; the interval (95 %) is that of a difference of means of logarithms."""
+    """A time over that of the reference; the interval (95 %) is that of a difference of means of logarithms, or of MPIs that
+    were launched in turn that of the median over the rounds, which holds whatever the distribution (``analysis.mpis``)."""
 
     value: float
     low: float | None
@@ -56,12 +59,32 @@ def ratios(members: Sequence[Scaling]) -> list[Row]:
             if other is None:
                 made.append(None)
                 continue
+            if in_rounds := _by_rounds(first.series, one.series, point, other):
+                made.append(in_rounds)
+                continue
             value = laws.centre(other) / laws.centre(point)
             half = _half(first, one, len(point.seconds), len(other.seconds))
             ends = (None, None) if half is None else (value * math.exp(-half), value * math.exp(half))
             made.append(Ratio(value, *ends))
         rows.append(Row(point.count, tuple(made)))
     return rows
+
+
+#: Rounds from which on the range of their ratios holds the median with 95 %.
+_ROUNDS = 6
+
+
+def _by_rounds(
+    reference: ScalingSeries, series: ScalingSeries, point: ScalingPoint, other: ScalingPoint
+) -> Ratio | None:
+    """The ratio of two MPIs at one count by the rounds in which both were launched; None where there are too few, and for
+    series that differ in something else."""
+    if "mpi" not in reference.params or "mpi" not in series.params or reference.within_launch or series.within_launch:
+        return None
+    if len(point.seconds) != len(other.seconds) or len(point.seconds) < _ROUNDS:
+        return None
+    ratios = [mine / theirs for mine, theirs in zip(other.seconds, point.seconds, strict=True)]
+    return Ratio(statistics.median(ratios), *median_interval(ratios))
 
 
 def _half(a: Scaling, b: Scaling, of_a: int, of_b: int) -> float | None:

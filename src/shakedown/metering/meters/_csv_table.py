@@ -225,12 +225,21 @@ def _is_value(cell: str, comma: bool) -> bool:
     return number(cell, comma) is not None or (bool(cell) and bool(_OVER.fullmatch(cell) or _NOTHING.fullmatch(cell)))
 
 
+#: How a stamp of a database begins; no header does.
+_DATED = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d", re.ASCII)
+
+
 def _first(rows: Sequence[Sequence[str]], comma: bool) -> int | None:
-    """The first row as wide as the last ones that holds values."""
+    """The first row as wide as the last ones that holds values; where most cells are words, one value beside a stamp."""
     widths = Counter(len(row) for row in rows[-20:] if row)
     for width, _ in widths.most_common():
         for index, row in enumerate(rows):
             if len(row) == width and sum(_is_value(cell, comma) for cell in row) >= max(1, (width - 3) // 2):
+                return index
+    for width, _ in widths.most_common():
+        for index, row in enumerate(rows):
+            stamped = any(_DATED.match(cell) for cell in row)
+            if len(row) == width and stamped and any(_is_value(cell, comma) for cell in row):
                 return index
     return None
 

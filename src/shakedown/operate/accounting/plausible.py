@@ -6,6 +6,7 @@ is shown, and counts with what is left."""
 from __future__ import annotations
 
 from .loading import Store
+from .values import EARLIEST_S
 
 _COUNTS = {
     "cpus": "number of CPUs",
@@ -29,13 +30,15 @@ _BUSY = f"start_s IS NOT NULL AND cpus > 0 AND cpu_used_ms > 1000 * {_TICKS} * (
 
 def take_out(store: Store) -> None:
     """Take out numbers that cannot be, before anything is made of them."""
-    wrong = {name: f"{name} < 0" for name in _COUNTS} | {name: f"{name} > {_LATEST_S}" for name in _STAMPS}
+    wrong = {name: f"{name} < 0" for name in _COUNTS} | {
+        name: f"({name} <= {EARLIEST_S} OR {name} > {_LATEST_S})" for name in _STAMPS
+    }
     counts = store.one(f"SELECT {', '.join(f'count(*) FILTER (WHERE {one})' for one in wrong.values())} FROM jobs")
     for (name, condition), count in zip(wrong.items(), counts, strict=True):
         if not count:
             continue
         job, value = store.one(f"SELECT job, {name} FROM jobs WHERE {condition} ORDER BY job LIMIT 1")
-        what = f"a negative {_COUNTS[name]}" if name in _COUNTS else "a time beyond the year 2100"
+        what = f"a negative {_COUNTS[name]}" if name in _COUNTS else "a time before 1980 or beyond the year 2100"
         store.notice(
             "impossible-numbers",
             f"{_runs(count)} {'has' if count == 1 else 'have'} {what}, such as job {job} with {value}: it is taken as not "

@@ -9,6 +9,9 @@ import re
 _NEVER = ("Unknown", "None", "N/A", "NONE", "INVALID", "", "-/-")
 _LOCAL = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?")
 _MEMORY = re.compile(r"([0-9]{1,18}(?:\.[0-9]+)?)\s*([kKmMgGtTpP]?)[iI]?[bBwW]?")
+#: Unix seconds of 1980, before any batch engine: what lies before was no stamp of the form that it was read in
+#: (``28/09/26`` as a day of the year 28).
+EARLIEST_S = 315_532_800
 _UNITS = {unit: 1024**power for power, unit in enumerate(("", "K", "M", "G", "T", "P"))}
 
 
@@ -41,6 +44,11 @@ def whole(column: str) -> str:
     return f"try_cast({column} AS BIGINT)"
 
 
+def counted(column: str) -> str:
+    """SQL: a whole number from 0 on."""
+    return f"nullif(greatest({whole(column)}, -1), -1)"
+
+
 def small(column: str) -> str:
     """SQL: a whole number of 31 bits; Slurm's "no value" (slurm.h: NO_VAL) is too great, and NULL."""
     return f"try_cast({column} AS INTEGER)"
@@ -53,14 +61,19 @@ def unread(column: str, parsed: str, *known: str) -> str:
 
 def face(column: str) -> str:
     """SQL: the seconds since 1970 that a stamp without a zone shows on its clock."""
-    return f"try_cast(epoch(try_cast({column} AS TIMESTAMP)) AS BIGINT)"
+    return _late(f"try_cast(epoch(try_cast({column} AS TIMESTAMP)) AS BIGINT)")
+
+
+def _late(seconds_: str) -> str:
+    """SQL: seconds, where they are after EARLIEST_S."""
+    return f"nullif(greatest({seconds_}, {EARLIEST_S}), {EARLIEST_S})"
 
 
 def unix(column: str) -> str:
     """SQL: Unix seconds of a stamp in seconds or milliseconds, or in ISO 8601 with an offset; 0 is not a valid time."""
     number = f"nullif(try_cast({column} AS BIGINT), 0)"
     iso = f"try_cast(epoch(try_cast(regexp_replace({column}, '([+-]\\d\\d)(\\d\\d)$', '\\1:\\2') AS TIMESTAMPTZ)) AS BIGINT)"
-    return f"coalesce(CASE WHEN {number} > 100000000000 THEN {number} // 1000 ELSE {number} END, {iso})"
+    return _late(f"coalesce(CASE WHEN {number} > 100000000000 THEN {number} // 1000 ELSE {number} END, {iso})")
 
 
 def duration_ms(column: str) -> str:

@@ -145,10 +145,13 @@ def show(report: HealthReport, everything: bool) -> None:
         print_table(("not here", "why"), sorted(report.absent.items()))
     counts = [(sum(one.severity == severity for one in report.findings), severity) for severity in order]
     words = ", ".join(f"{number} {severity}" for number, severity in counts if number)
-    rest = f"; not here: {', '.join(sorted(report.absent))}" if report.absent and not everything else ""
-    left = f"; left out by the plan: {', '.join(report.skipped)}" if report.skipped else ""
+    parts = [words or "nothing of what was requested is here"]
+    if report.absent and not everything:
+        parts.append(f"not here: {', '.join(sorted(report.absent))}")
+    if report.skipped:
+        parts.append(f"left out by the plan: {', '.join(report.skipped)}")
     plan_word = f"plan {report.plan}" if report.plan else "no plan: `shakedown health learn` writes one"
-    told = f"({words}{rest}{left}; {report.took_s * 1000:.0f} ms; {plan_word})"
+    told = f"({'; '.join((*parts, f'{report.took_s * 1000:.0f} ms', plan_word))})"
     print_sentence(told, f"{report.host}: {report.severity} ", "  ")
 
 

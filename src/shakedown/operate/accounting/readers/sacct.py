@@ -168,7 +168,7 @@ def _parsed(of: _Columns, *, lean: bool) -> dict[str, str]:
     """The columns of ``raw``: each text read once, and not kept where its number is enough."""
     job, idle = of.sql("JobID"), of.sql("Suspended")
     elapsed = (
-        values.whole(of.sql("ElapsedRaw"))
+        values.counted(of.sql("ElapsedRaw"))
         if of.has("ElapsedRaw")
         else f"{values.duration_ms(of.sql('Elapsed'))} // 1000"
     )
