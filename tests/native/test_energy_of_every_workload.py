@@ -31,6 +31,7 @@ HOST = {"backend": "host"}
 #: What trials of the fluid would find, which take most of its time on the host.
 LJ_TRIED: dict[str, Value] = {"lanes": "1", "skin": 0.3}
 SMALL: dict[str, list[dict[str, Value]]] = {
+    "bigdata": [{"kernels": "sort", "rows": 2000, "cores": 1, "memory": 512, "partitions": 2}],
     "burnin": [{"seconds": 1.0}],
     "fft": [{"sizes": "4096", "plan": "estimate"}],
     "filesystem": [{"size": 4 << 20, "files": 50, "kernels": "write,read,metadata", "require": "none"}],
