@@ -23,12 +23,11 @@ std::vector<Cell<H>> cells_of(const radio::Ground& ground, unsigned& tiles_in_a_
   tiles_in_a_row = static_cast<unsigned>(across);
   std::vector<Cell<H>> cells(across * down * kTile * kTile);
   for (std::size_t row = 0; row < rows; ++row) {
-    // A number beside that of the next row, column by column: radio/ground.hpp.
-    const H* const pair = ground.pairs<H>() + row * static_cast<std::size_t>(ground.pitch()) * 2;
     for (std::size_t column = 0; column < columns; ++column) {
+      // A number beside that of the next row, column by column: radio/ground.hpp.
+      const H* const pair = ground.pairs<H>() + 2 * ground.place(row, column);
       const std::size_t tile = row / kTile * across + column / kTile;
-      cells[tile * kTile * kTile + row % kTile * kTile + column % kTile] = {pair[2 * column], pair[2 * column + 2],
-                                                                            pair[2 * column + 1], pair[2 * column + 3]};
+      cells[tile * kTile * kTile + row % kTile * kTile + column % kTile] = {pair[0], pair[2], pair[1], pair[3]};
     }
   }
   return cells;

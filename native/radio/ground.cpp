@@ -10,21 +10,23 @@
 namespace shakedown::radio {
 namespace {
 
+std::size_t pairs_of(int rows, int columns) {
+  const auto across = static_cast<std::size_t>(columns);
+  return (across + Ground::kColumns - 1) / Ground::kColumns * static_cast<std::size_t>(rows) * Ground::kPitch;
+}
+
 void check_grid(std::size_t count, int rows, int columns) {
   const auto at = std::to_string(rows) + " rows of " + std::to_string(columns);
   if (rows < 2 || columns < 2) throw usage("terrain of " + at + " heights", "it has two rows and two columns or more");
   const auto all = static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(columns);
   if (count != all) throw usage("terrain of " + at + " heights has " + std::to_string(count), "give all of them");
-  const std::uint64_t pairs = all + static_cast<std::uint64_t>(rows);
-  if (pairs > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max())) {
+  if (pairs_of(rows, columns) > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
     throw usage("terrain of " + at + " heights is too large",
-                "2,147,483,647 are the most: cut it, or take a wider grid");
+                "about 1,900,000,000 are the most: cut it, or take a wider grid");
   }
 }
 
-Buffer room_for(int rows, int columns, std::size_t pair) {
-  return {static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns + 1) * pair, Pages::huge};
-}
+Buffer room_for(int rows, int columns, std::size_t pair) { return {pairs_of(rows, columns) * pair, Pages::huge}; }
 
 /// Places on the very edge are on the grid, whichever way their last bits were rounded.
 bool within(double steps, double most) {
@@ -46,14 +48,16 @@ template <class T, class IsHole>
 void Ground::pack(std::span<const T> numbers, const IsHole& is_hole) {
   const auto rows = static_cast<std::size_t>(rows_), columns = static_cast<std::size_t>(columns_);
   T* pair = memory_.as<T>().data();
-  for (std::size_t row = 0; row < rows; ++row) {
-    const T* const here = numbers.data() + row * columns;
-    const T* const next = row + 1 < rows ? here + columns : here;
-    for (std::size_t column = 0; column <= columns; ++column, pair += 2) {
-      const std::size_t at = std::min(column, columns - 1);
-      pair[0] = here[at];
-      pair[1] = next[at];
-      has_holes_ = has_holes_ || is_hole(here[at]);
+  for (std::size_t west = 0; west < columns; west += kColumns) {
+    for (std::size_t row = 0; row < rows; ++row) {
+      const T* const here = numbers.data() + row * columns;
+      const T* const next = row + 1 < rows ? here + columns : here;
+      for (std::size_t column = west; column <= west + kColumns; ++column, pair += 2) {
+        const std::size_t at = std::min(column, columns - 1);  // beyond the edge the last column stands again
+        pair[0] = here[at];
+        pair[1] = next[at];
+        has_holes_ = has_holes_ || is_hole(here[at]);
+      }
     }
   }
 }

@@ -14,11 +14,15 @@ enum class HeightKind { int16, float32 };
 
 constexpr std::int16_t kNoHeight = -32768;  // a height that is not known, as in SRTM; of floats, what is not a number
 
-/// Heights above sea level at the crossings of a grid, row by row: offset + scale x number, in m. Beside each number
-/// lies that of the next row, so that the four corners of a cell are one read of the memory: 8 bytes of int16, 16 of
-/// float32.
+/// Heights above sea level at the crossings of a grid: offset + scale x number, in m. They lie in strips of kColumns
+/// columns, each row by row and with the first column of the next strip, too: a path that goes from row to row reads on
+/// in the same lines of memory and pages instead of a far one for every point. Beside each number lies that of the next
+/// row, so that the four corners of a cell are one read of the memory: 8 bytes of int16, 16 of float32.
 class Ground {
  public:
+  static constexpr int kColumnBits = 3, kColumns = 1 << kColumnBits;
+  static constexpr int kPitch = kColumns + 1;  // pairs in a row of a strip
+
   /// Throw a usage error for fewer than 2 rows or columns, a count that does not fit them, a scale that is not above 0,
   /// and for more crossings than an index of 32 bits reaches.
   Ground(std::span<const std::int16_t> numbers, int rows, int columns, double scale_m, double offset_m);
@@ -27,10 +31,15 @@ class Ground {
   [[nodiscard]] HeightKind kind() const { return kind_; }
   [[nodiscard]] int rows() const { return rows_; }
   [[nodiscard]] int columns() const { return columns_; }
-  [[nodiscard]] int pitch() const { return columns_ + 1; }  // pairs in a row: the last column stands there twice
+  [[nodiscard]] int strip() const { return rows_ * kPitch; }  // pairs from one strip to the next
   [[nodiscard]] double scale_m() const { return scale_m_; }
   [[nodiscard]] double offset_m() const { return offset_m_; }
   [[nodiscard]] bool has_holes() const { return has_holes_; }
+
+  /// The place of a crossing's pair among the pairs; that of the crossing to the east of it is the next one.
+  [[nodiscard]] std::size_t place(std::size_t row, std::size_t column) const {
+    return (column >> kColumnBits) * static_cast<std::size_t>(strip()) + row * kPitch + column % kColumns;
+  }
 
   /// The pairs: T is std::int16_t or float, as kind() says.
   template <class T>

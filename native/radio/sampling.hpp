@@ -83,7 +83,7 @@ SHAKEDOWN_LANES void find_cells(const Ways<L>& ways, const Ground& ground, int b
                                 Cells<L>& cells) {
   using D = Deciding<L>;
   using Index = typename L::Index;
-  D columns[4][kParts<L>], rows[4][kParts<L>], from[kParts<L>];
+  D columns[4][kParts<L>], rows[4][kParts<L>], from_column[kParts<L>], from_row[kParts<L>];
   for (int part = 0; part < kParts<L>; ++part) {
     const double t = begin * dt;
     const Stretch<D> column = stretch_of(ways.column[part], t, dt, ground.columns() - 1);
@@ -92,12 +92,13 @@ SHAKEDOWN_LANES void find_cells(const Ways<L>& ways, const Ground& ground, int b
       columns[term][part] = column.terms[term];
       rows[term][part] = row.terms[term];
     }
-    from[part] = row.from * D(ground.pitch()) + column.from;
+    from_column[part] = column.from;
+    from_row[part] = row.from;
   }
   const L x0 = join<L>(columns[0]), x1 = join<L>(columns[1]), y0 = join<L>(rows[0]), y1 = join<L>(rows[1]);
   const L x2 = join<L>(columns[2]), x3 = join<L>(columns[3]), y2 = join<L>(rows[2]), y3 = join<L>(rows[3]);
-  const Index base = index_of<L>(from);
-  const Index pitch = Index{} + ground.pitch();
+  const Index first_column = index_of<L>(from_column), first_row = index_of<L>(from_row);
+  const Index strip = Index{} + ground.strip();
   for (int i = 0; i < count; ++i) {
     const L k = i;
     L x, y;
@@ -109,7 +110,9 @@ SHAKEDOWN_LANES void find_cells(const Ways<L>& ways, const Ground& ground, int b
       y = y0 + k * y1;
     }
     const Index column = truncated(x), row = truncated(y);
-    const Index index = base + row * pitch + column;
+    const Index across = first_column + column;
+    const Index index = (across >> Ground::kColumnBits) * strip + (first_row + row) * Ground::kPitch +
+                        (across & (Ground::kColumns - 1));  // as Ground::place has it
     __builtin_memcpy(cells.index + i * L::kWidth, &index, sizeof index);
     (x - of_index<L>(column)).store(cells.right + i * L::kWidth);
     (y - of_index<L>(row)).store(cells.up + i * L::kWidth);

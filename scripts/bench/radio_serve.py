@@ -5,7 +5,8 @@
 
 For each number: radios at random on terrain that is made, a share of which moves by some 10 m in each interval of 0.5
 s, as a trace that is played in real time; events of EMANE go out over the loopback, sentences into an EEL file. A
-number is held where no interval was skipped. Late is an update from when its interval was due: found (its losses known
+number is held where no interval was skipped but for the first seconds, in which all losses go out (last skipped: so long
+after the first update). Late is an update from when its interval was due: found (its losses known
 and encoded) and sent (its last datagram has left; they are spread over 0.4 s on purpose)."""
 
 from __future__ import annotations
@@ -76,6 +77,7 @@ def serve(terrain: ground.Terrain, count: int, asked: Any) -> dict[str, Any]:
         "links": report.links,
         "updates": report.updates,
         "skipped": report.skipped,
+        "last_skipped_s": "none" if report.last_skipped_s is None else f"{report.last_skipped_s:.1f}",
         "found_median_ms": 1000 * (report.found.median_s or 0.0),
         "found_p99_ms": 1000 * (report.found.p99_s or 0.0),
         "found_max_ms": 1000 * (report.found.max_s or 0.0),
@@ -104,7 +106,7 @@ def main() -> None:
     rows = [serve(terrain, count, asked) for count in asked.radios]
     whole = dict.fromkeys(("radios", "links", "updates", "skipped"), ",d")
     times = dict.fromkeys(("found_median_ms", "found_p99_ms", "found_max_ms", "sent_p99_ms", "first_s"), ".1f")
-    common.show(asked, radios=(rows, {**whole, **times, "entries": ",d", "not_sent": ",d"}))
+    common.show(asked, radios=(rows, {**whole, "last_skipped_s": "", **times, "entries": ",d", "not_sent": ",d"}))
 
 
 if __name__ == "__main__":

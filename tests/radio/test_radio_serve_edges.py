@@ -16,6 +16,7 @@ from shakedown.radio.serve import addresses, tally
 from shakedown.radio.serve.delivery import MOST_LINE_BYTES, Delivery, LineBuffer
 from shakedown.radio.serve.radios import Radios, heights
 from shakedown.radio.serve.readers import Reader
+from shakedown.radio.serve.schedule import Schedule
 from shakedown.radio.serve.updater import Update
 from shakedown.radio.wire import emane, lines, nmea
 from support.radio_free_space import flat
@@ -195,12 +196,16 @@ def test_late_is_said_by_its_largest_and_its_99th_percentile() -> None:
         found.update(nothing, at / 1000)
     radios = Radios(1)
     radios.receive(1, math.nan, 0)
-    report = found.report(seconds=100.0, skipped=3, ended="a signal", positions=radios)
+    schedule = Schedule(0.0, 0.5)
+    for number in (1, 4, 6):
+        schedule.begin(number)
+    report = found.report(seconds=100.0, schedule=schedule, ended="a signal", positions=radios)
+    assert (report.skipped, report.last_skipped_s) == (3, 2.5)
     assert report.found == tally.Late(max_s=0.2, p99_s=0.198, median_s=0.1) and report.sent.max_s is None
     assert (report.updates, report.moves, report.changes, report.ceased) == (201, 402, 804, 201)
     shown = dict(tally.pairs(report))
     assert (
         shown["left out"].endswith("a latitude that is not from -90 to 90")
-        and "3 intervals skipped" in shown["updates"]
+        and "3 intervals skipped, the last 2.5 s after the first update" in shown["updates"]
     )
     assert "1 radios off the map" in tally.line(report) and "3 of 204 intervals skipped" in tally.line(report)

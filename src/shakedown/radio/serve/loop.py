@@ -185,8 +185,7 @@ class Server:
         return Served(self._report(self._clock.monotonic_s() - begun_s), self._error)
 
     def _report(self, seconds: float) -> ServeReport:
-        skipped = self._schedule.skipped if self._schedule else 0
-        return self.tally.report(seconds=seconds, skipped=skipped, ended=self._ended, positions=self.radios)
+        return self.tally.report(seconds=seconds, schedule=self._schedule, ended=self._ended, positions=self.radios)
 
     def _step(self, now_s: float, begun_s: float, pool: ThreadPoolExecutor) -> None:
         config = self._config

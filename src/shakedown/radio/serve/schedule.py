@@ -25,6 +25,7 @@ class Schedule:
         self._free = free
         self._last = 0
         self.skipped = 0
+        self.last_skipped_s: float | None = None  # since ``begin_s``, of the latest of them
 
     def due(self, now_s: float) -> int | None:
         """The interval to be updated now; None where none is."""
@@ -35,7 +36,9 @@ class Schedule:
 
     def begin(self, number: int) -> None:
         """An update of this interval was begun."""
-        self.skipped += number - self._last - 1
+        if number > self._last + 1:
+            self.skipped += number - self._last - 1
+            self.last_skipped_s = (number - 1) * self.every_s
         self._last = number
 
     def due_s(self, number: int) -> float:

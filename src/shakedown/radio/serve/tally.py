@@ -9,6 +9,7 @@ from collections import Counter
 from ...records import Record
 from ...units import show_seconds
 from .radios import Radios
+from .schedule import Schedule
 from .updater import Update
 
 
@@ -22,7 +23,9 @@ class Late(Record, frozen=True, kw_only=True):
 
 class ServeReport(Record, frozen=True, kw_only=True):
     """The whole. An update is ``found`` when its losses are known and encoded, ``sent`` when its last datagram left; both
-    from when its interval was due. ``first_s``: the first, of all pairs, took so long."""
+    from when its interval was due. ``first_s``: the first, of all pairs, took so long. ``last_skipped_s``: the latest
+    interval that was skipped was due so long after the first update: what is skipped while all losses go out at first
+    says nothing about later."""
 
     seconds: float
     every_s: float
@@ -31,6 +34,7 @@ class ServeReport(Record, frozen=True, kw_only=True):
     links: int
     updates: int
     skipped: int
+    last_skipped_s: float | None
     first_s: float | None
     found: Late
     sent: Late
@@ -87,7 +91,7 @@ class Tally:
         """The last datagram of an update left, so late."""
         self._sent_s.append(late_s)
 
-    def report(self, *, seconds: float, skipped: int, ended: str, positions: Radios) -> ServeReport:
+    def report(self, *, seconds: float, schedule: Schedule | None, ended: str, positions: Radios) -> ServeReport:
         refused = self.malformed + positions.refused
         return ServeReport(
             seconds=round(seconds, 3),
@@ -96,7 +100,8 @@ class Tally:
             radios=self.radios,
             links=self.links,
             updates=self.updates,
-            skipped=skipped,
+            skipped=schedule.skipped if schedule else 0,
+            last_skipped_s=schedule.last_skipped_s if schedule else None,
             first_s=self.first_s,
             found=late(self._found_s),
             sent=late(self._sent_s),
@@ -139,7 +144,7 @@ def line(one: ServeReport) -> str:
     if one.found.max_s is not None:
         words.append(f"late by at most {one.found.max_s * 1000:.0f} ms")
     if one.skipped:
-        words.append(f"{one.skipped:,} of {one.skipped + one.updates:,} intervals skipped")
+        words.append(f"{one.skipped:,} of {one.skipped + one.updates:,} intervals skipped, {_last_skipped(one)}")
     words += [f"{count:,} radios {cause}" for cause, count in one.radios_not_known.items()]
     if refused := sum(one.positions_refused.values()):
         words.append(f"{refused:,} positions refused")
@@ -153,7 +158,7 @@ def pairs(one: ServeReport) -> list[tuple[str, str]]:
         ("radios", ", ".join([f"{one.radios:,}", *(f"{n:,} {cause}" for cause, n in one.radios_not_known.items())])),
         ("links", f"{one.links:,} usable, {one.ceased:,} ceased"),
         ("first update", "none" if one.first_s is None else f"after {show_seconds(one.first_s)}"),
-        ("updates", f"{one.updates:,} every {one.every_s:g} s, {one.skipped:,} intervals skipped"),
+        ("updates", f"{one.updates:,} every {one.every_s:g} s, {_skipped(one)}"),
         ("losses found", _times(one.found)),
         ("losses sent", _times(one.sent)),
         ("positions", f"{one.positions:,}: {one.moves:,} moves, {one.positions_same:,} equal to the last"),
@@ -169,6 +174,14 @@ def pairs(one: ServeReport) -> list[tuple[str, str]]:
         left_out["entries that the network refused or that were left at the end"] = one.entries_not_sent
     found += [("left out", f"{count:,}: {cause}") for cause, count in left_out.items()]
     return found + [("source ended", f"{cause} ({count:,})") for cause, count in one.sources_ended.items()]
+
+
+def _skipped(one: ServeReport) -> str:
+    return f"{one.skipped:,} intervals skipped" + (f", {_last_skipped(one)}" if one.skipped else "")
+
+
+def _last_skipped(one: ServeReport) -> str:
+    return f"the last {show_seconds(one.last_skipped_s or 0.0)} after the first update"
 
 
 def _times(what: Late) -> str:
