@@ -24,12 +24,12 @@ double Totals::late_ns(double share) const {
 Object Totals::numbers() const {
   Object object;
   for (std::size_t i = 0; i < kFates; ++i) object.add(kFateNames[i], fates[i]);
+  object.add("late_median_s", late_ns(0.5) * 1e-9).add("late_99_percent_s", late_ns(0.99) * 1e-9);
   return object;
 }
 
 Object Totals::json() const {
   Object object = numbers();
-  object.add("late_median_s", late_ns(0.5) * 1e-9).add("late_99_percent_s", late_ns(0.99) * 1e-9);
   std::string pairs = "[";
   for (std::size_t i = 0; i < late.size(); ++i) {
     if (late[i] == 0) continue;
