@@ -53,7 +53,7 @@ def test_what_became_of_frames_adds_up(tmp_path: Path) -> None:
     rows = {row[0]: row[1:3] for row in table.rows}
     assert rows["delivered"] == ("150", "75") and rows["by chance"] == ("50", "25") and rows["too late"] == ("0", "0")
     assert "13 µs in the median" in table.caption and not blocks(found, Alert) and not blocks(found, Figures)
-    assert found.lead == ("100 frames were sent, and 150 received.",)
+    assert found.lead == ("100 frames were sent, and receivers got 150: a broadcast reaches all in range.",)
 
 
 def test_frames_that_were_too_late_are_an_alert(tmp_path: Path) -> None:

@@ -160,7 +160,8 @@ def sentences(kept: Kept) -> Iterator[str]:
         skipped = int(sum(one["skipped"] for one in updates))
         yield f"Updates came at most {worst:.3f} s behind their time, and {skipped:,} were left out."
     if "frames" in counts and "delivered" in counts:
-        yield f"{int(counts['frames']):,} frames were sent, and {int(counts['delivered']):,} received."
+        reached = f"receivers got {int(counts['delivered']):,}: a broadcast reaches all in range"
+        yield f"{int(counts['frames']):,} frames were sent, and {reached}."
     if not kept.counts:
         yield "It has not ended in order yet: the counts of its end are not here."
     if kept.damaged:

@@ -183,7 +183,7 @@ def _strokes(extent: Extent, strokes: Sequence[Stroke]) -> list[dict[str, Any]]:
 
 def _spots(extent: Extent, spots: Sequence[Spot]) -> list[dict[str, Any]]:
     x, y = _place(extent)
-    many = len(spots) > 400
+    area = min(46.0, max(2.0, 5600 / max(1, len(spots))))  # of all of them together, a part of the map
     layers: list[dict[str, Any]] = []
     ringed = [{"x": one.longitude, "y": one.latitude, "c": one.ring, "d": one.says} for one in spots if one.ring]
     hue = {"field": "c", "type": "nominal", "scale": None, "legend": None}
@@ -191,7 +191,7 @@ def _spots(extent: Extent, spots: Sequence[Spot]) -> list[dict[str, Any]]:
         mark = {
             "type": "point",
             "filled": False,
-            "size": 60 if many else 150,
+            "size": 100 + area,
             "strokeWidth": 2.2,
             "opacity": 1,
             "clip": True,
@@ -202,7 +202,7 @@ def _spots(extent: Extent, spots: Sequence[Spot]) -> list[dict[str, Any]]:
         {"x": one.longitude, "y": one.latitude, "c": one.colour, "f": HALO if one.hollow else one.colour, "d": one.says}
         for one in spots
     ]
-    mark = {"type": "point", "size": 14 if many else 46, "strokeWidth": 1.4, "opacity": 1, "clip": True}
+    mark = {"type": "point", "size": area, "strokeWidth": min(1.4, area / 6), "opacity": 1, "clip": True}
     fill = {"field": "f", "type": "nominal", "scale": None, "legend": None}
     channels = {"x": x, "y": y, "stroke": hue, "fill": fill, "description": {"field": "d"}}
     return [*layers, {"data": {"values": rows}, "mark": mark, "encoding": channels}]
