@@ -12,9 +12,11 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from ..records import Metric, MpiComparison, Params, WithMpi
 from . import derive
-from .statistics import median_interval, range_coverage
+from .statistics import paired_factor
 from .table import Cases, key
 from .values import applies, is_figure, is_reported, is_share, value
 
@@ -90,16 +92,10 @@ def beside(
     ratios = [] if others is None else _ratios(launches, others)
     if not ratios:
         return made
-    ends = median_interval(ratios, LEVEL) if len(ratios) > 1 else None
-    return WithMpi(
-        mpi=mpi,
-        value=made.value,
-        launches=made.launches,
-        ratio=statistics.median(ratios),
-        low=ends and ends.low,
-        high=ends and ends.high,
-        level=None if ends is None else min(LEVEL, range_coverage(len(ratios))),
-    )
+    found = paired_factor(ratios, level=LEVEL)
+    if found.pairs < 2:
+        return msgspec.structs.replace(made, ratio=found.factor)
+    return msgspec.structs.replace(made, ratio=found.factor, low=found.low, high=found.high, level=found.level)
 
 
 def _ratios(mine: Mapping[tuple[str, int], float], others: Mapping[tuple[str, int], float]) -> list[float]:

@@ -1,0 +1,1 @@
+"""One kind of layer a file, each with one constant ``KIND``."""
