@@ -75,18 +75,18 @@ void records() {
 }
 
 void programs() {
-  const std::string folder = (scratch() / "started").string();
-  const auto shown = testing::run_program({PROGRAM});
-  checks.that(shown.code == 0 && shown.out.find("\"side\":\"inside\"") != std::string::npos, "it prints what it sees");
-  const auto became = testing::run_program({PROGRAM, "--to", folder, "--", "/bin/sh", "-c", "echo here; exit 7"});
-  checks.that(became.code == 7 && became.out == "here\n", "it becomes the program");
-  checks.that(!std::filesystem::is_empty(folder), "and has left its record");
-  const auto gone = testing::run_program({PROGRAM, "--to", folder, "--", "/no/such/program"});
-  checks.that(gone.code == kCouldNotMeasure && gone.err.find("/no/such/program") != std::string::npos, "no program");
-  checks.equal(testing::run_program({PROGRAM, "--to", folder}).code, int{kUsage}, "nothing to start");
-  checks.equal(testing::run_program({PROGRAM, "--side", "above", "--", "true"}).code, int{kUsage}, "no such side");
-  const auto unseen = testing::run_program({PROGRAM, "--to", "/no/such/folder", "--", "true"});
-  checks.that(unseen.code == kCouldNotMeasure && unseen.err.find("bind it") != std::string::npos, "no folder");
+  const std::string to = std::string(PROGRAM) + " --to " + (scratch() / "started").string();
+  const auto shown = run_command(PROGRAM);
+  checks.that(shown.code == 0 && shown.says("\"side\":\"inside\""), "it prints what it sees");
+  const auto became = run_command(to + " -- /bin/sh -c 'echo here; exit 7'");
+  checks.that(became.code == 7 && became.text == "here\n", "it becomes the program");
+  checks.that(!std::filesystem::is_empty(scratch() / "started"), "and has left its record");
+  const auto gone = run_command(to + " -- /no/such/program");
+  checks.that(gone.code == kCouldNotMeasure && gone.says("/no/such/program"), "no program");
+  checks.equal(run_command(to).code, int{kUsage}, "nothing to start");
+  checks.equal(run_command(std::string(PROGRAM) + " --side above -- true").code, int{kUsage}, "no such side");
+  const auto unseen = run_command(std::string(PROGRAM) + " --to /no/such/folder -- true");
+  checks.that(unseen.code == kCouldNotMeasure && unseen.says("bind it"), "no folder");
 }
 
 }  // namespace

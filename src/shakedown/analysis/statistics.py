@@ -71,8 +71,8 @@ class PairedFactor(NamedTuple):
 
     @property
     def side(self) -> Side:
-        """On which side of 1 it lies, where its interval leaves 1 out. Of too few pairs nothing is claimed: all of five lie on
-        one side in 1 of 16 series of equals."""
+        """On which side of 1 it lies, where its interval leaves 1 out. Of too few pairs nothing is claimed: all of five
+        lie on one side in 1 of 16 series of equals."""
         if self.level < self.wanted:
             return "too few pairs"
         return "above" if self.low > 1 else "below" if self.high < 1 else "not told apart"
@@ -90,8 +90,8 @@ Side = Literal["above", "below", "not told apart", "too few pairs"]
 
 
 def paired_factor(ratios: Sequence[float], most: Sequence[float] | None = None, level: float = 0.95) -> PairedFactor:
-    """The factor between two things that were measured in pairs, one right after the other: the median of the ratios within
-    a pair, which what drifts from pair to pair does not reach, with the interval of ``median_ranks``, which supposes
+    """The factor between two things that were measured in pairs, one right after the other: the median of the ratios
+    within a pair, which what drifts from pair to pair does not reach, with the interval of ``median_ranks``, which supposes
     nothing of how ratios scatter. With ``most`` each ratio is known to lie between ``ratios`` and that (of a launch that
     did not end), and the interval holds the median for all such values.
 

@@ -1,9 +1,9 @@
 """What a user writes behind ``--under``, read strictly.
 
-    native  control  namespaces  bubblewrap      kinds without an image
-    charliecloud:/images/deb12                   a kind and its image
-    numa=numactl --interleave=all                a prefix of the site's, under a name of its own; before each rank
-    guest@job=/opt/site/in-guest {folder}        the same, once around the whole of mpirun
+native  control  namespaces  bubblewrap      kinds without an image
+charliecloud:/images/deb12                   a kind and its image
+numa=numactl --interleave=all                a prefix of the site's, under a name of its own; before each rank
+guest@job=/opt/site/in-guest {folder}        the same, once around the whole of mpirun
 """
 
 from __future__ import annotations
@@ -55,9 +55,7 @@ def read(text: str, where: str = "") -> Asked:
         raise BadInput(f"{error.what} of layer", where=where, hint=f"{error.hint}; {_HINT}")
     found = kind(name)
     if found.image and not image:
-        raise BadInput(
-            f"{name} needs an image ({found.image})", where=where, hint=f"write it as --under {name}:IMAGE"
-        )
+        raise BadInput(f"{name} needs an image ({found.image})", where=where, hint=f"write it as --under {name}:IMAGE")
     if colon and not found.image:
         raise BadInput(f"{name} takes no image", where=where, hint=f"write {name} alone")
     return Asked(text, text, name, image)
@@ -106,11 +104,15 @@ class Turn(NamedTuple):
     pair: str = ""  # the label of the layer that a native launch stands beside; empty: of no pair
 
 
+#: A launch that is asked for under nothing.
+NO_LAYER = Turn()
+
+
 def turns(layers: Sequence[Asked]) -> tuple[Turn, ...]:
-    """What a round launches: with ``native`` among the layers each of the others has a native launch of its own beside it."""
+    """What a round launches: with ``native`` among the layers each of the others has a native launch beside it."""
     others = [one for one in layers if one.label != NATIVE]
     if len(others) == len(layers) or not others:
-        return tuple(Turn(one.text) for one in layers) or (Turn(),)
+        return tuple(Turn(one.text) for one in layers) or (NO_LAYER,)
     return tuple(turn for one in others for turn in (Turn(NATIVE, one.label), Turn(one.text, one.label)))
 
 

@@ -103,7 +103,9 @@ def _shared(folder: Path) -> tuple[str, ...]:
     wanted = (programs.folder(), Path(sys.prefix), Path(sys.base_prefix), package)
     found: list[str] = []
     for one in (str(path.resolve()) for path in wanted):
-        if one not in ("/", "/usr", "/usr/local") and not any(Path(one).is_relative_to(had) for had in (*found, folder)):
+        if one not in ("/", "/usr", "/usr/local") and not any(
+            Path(one).is_relative_to(had) for had in (*found, folder)
+        ):
             found.append(one)
     return tuple(found)
 

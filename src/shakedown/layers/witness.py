@@ -133,7 +133,7 @@ def _not_under(asked: Asked, inside: Seen, outside: Sequence[Seen]) -> str:
 
 
 def differing(inside: Seen, outside: Sequence[Seen]) -> tuple[str, ...]:
-    """What is with none of the outer witnesses as it is inside: namespaces by their kind, ``root``, and the others by name."""
+    """What no outer witness saw as it is inside: namespaces by their kind, ``root``, and the others by name."""
     found = [
         name
         for name in NAMESPACES

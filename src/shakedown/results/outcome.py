@@ -11,9 +11,13 @@ import msgspec
 
 from .. import strict, workloads
 from ..errors import plain
+from ..layers import asked
+from ..layers.witness import Seen, refusal
+from ..layers.witness import provenance as layer_provenance
+from ..layers.witness import read as witness_records
 from ..machine import mpi as mpis
 from ..programs import events
-from ..records import Case, Disturbance, Job, Measurement, Notice, Phase, Plan, Run, State
+from ..records import SCORED, Case, Disturbance, Job, Measurement, Notice, Phase, Plan, Run, State
 from ..workloads.common import gpu
 
 #: How our programs end where something could not be measured (native/README.md).
@@ -29,10 +33,11 @@ def measurement(
     disturbance: Disturbance | None = None,
     harness_s: float | None = None,
     ranks: int = 0,
+    seen: tuple[tuple[Seen, ...], str] | None = None,
 ) -> Measurement:
     """Judge what a run left. A wrong residual, a crash, a time limit and garbage are states with their reasons; what
     was measured before stays in the record, and only an "ok" counts as a result. With ``ranks`` started over several
-    hosts, the program must have seen them all."""
+    hosts, the program must have seen them all. ``seen``: what the witnesses of a run under a layer left (witness.read)."""
     workload = workloads.get(run.workload)
     provenance: dict[str, object] = {}
     phases: tuple[Phase, ...] = ()
@@ -62,6 +67,9 @@ def measurement(
     facts = provenance.get("facts")
     if state in ("ok", "garbage") and (why := alone(job, facts, ranks) or another_mpi(run, facts)):
         state, reason = "failed", why
+    if run.under and seen is not None:
+        state, reason = under_layer(run, state, reason, seen, ranks)
+        provenance = {**provenance, "under": layer_provenance(asked.read(run.under), seen[0])}
     return Measurement(
         run=run.id,
         repeat=job.repeat,
@@ -114,6 +122,19 @@ def another_mpi(run: Run, facts: object) -> str:
     return f"requested {run.mpi}, and the program ran with {said}: its library was found before (LD_LIBRARY_PATH, run paths)"
 
 
+def under_layer(
+    run: Run, state: State, reason: str, seen: tuple[tuple[Seen, ...], str], ranks: int
+) -> tuple[State, str]:
+    """State and reason of a run under a layer: one of which the witnesses do not prove that it was there has no result."""
+    records, wrong = seen
+    why = refusal(asked.read(run.under), records, ranks=ranks, wrong=wrong)
+    if not why:
+        return state, reason
+    if state in (*SCORED, "garbage"):
+        return "failed", why
+    return state, f"{reason} ({why})"
+
+
 def _completed(
     cases: tuple[Case, ...], notices: tuple[Notice, ...], workload: workloads.Workload, run: Run
 ) -> tuple[tuple[Case, ...], tuple[Notice, ...]]:
@@ -132,9 +153,12 @@ def _marked(cases: tuple[Case, ...], workload: workloads.Workload, run: Run) -> 
 
 
 def _placed(cases: tuple[Case, ...], run: Run) -> tuple[Case, ...]:
-    """The cases with the nodes and the MPI that were asked for."""
+    """The cases with the nodes, the MPI and the layer that were asked for; native ones with the layer beside which they
+    were launched."""
     before = {"nodes": run.nodes} if run.nodes else {}
     after = {"mpi": run.mpi} if run.mpi else {}
+    after |= {"under": asked.label(run.under)} if run.under else {}
+    after |= {"pair": run.pair} if run.pair and after["under"] == asked.NATIVE else {}
     if not before and not after:
         return cases
     return tuple(msgspec.structs.replace(case, params={**before, **case.params, **after}) for case in cases)
@@ -294,7 +318,8 @@ def recover(plan: Plan, run_id: str, repeat: int, folder: Path) -> Measurement |
         return None
     if run is None or job.end_ns is None:
         return None
-    return measurement(run, job, result_of(job, folder, stdout), stderr)
+    seen = witness_records(folder) if run.under else None
+    return measurement(run, job, result_of(job, folder, stdout), stderr, seen=seen)
 
 
 def result_of(job: Job, folder: Path, stdout: bytes) -> bytes:

@@ -21,9 +21,7 @@ KIND = Kind(
     changes=("mnt", "root"),
     samples=(
         Sample(
-            place=Place(
-                program="/usr/bin/apptainer", image="/images/d.sif", folder="/scratch/run", shared=("/opt/x",)
-            ),
+            place=Place(program="/usr/bin/apptainer", image="/images/d.sif", folder="/scratch/run", shared=("/opt/x",)),
             words=(
                 *("/usr/bin/apptainer", "exec", "--bind", "/scratch/run,/opt/x"),
                 *("--pwd", "/scratch/run", "/images/d.sif"),
