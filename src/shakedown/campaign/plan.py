@@ -105,7 +105,8 @@ def _runs(
     asked = campaigns.mpis(campaign, entry) if "ranks" in workload.params else ()
     if entry.mpi and not asked:
         raise BadInput(f"{workload.name} has no ranks, so that no MPI matters to it", where=place, hint="leave mpi out")
-    if (asked or any(turn.pair for turn in turns)) and repeat == campaigns.Repeat():
+    unsaid = entry.repeat is None and campaign.repeat == campaigns.Repeat()
+    if unsaid and (asked or any(turn.pair for turn in turns)):
         repeat = campaigns.Repeat(min=LAUNCHES, max=LAUNCHES)
     runs = []
     for where, combination in itertools.product(places, itertools.product(*entry.sweep.values())):

@@ -1,9 +1,9 @@
-"""What a user writes behind ``--under``, read strictly.
+"""What a user writes behind ``--under``, read strictly:
 
-native  control  namespaces  bubblewrap      kinds without an image
-charliecloud:/images/deb12                   a kind and its image
-numa=numactl --interleave=all                a prefix of the site's, under a name of its own; before each rank
-guest@job=/opt/site/in-guest {folder}        the same, once around the whole of mpirun
+- ``native``, ``control``, ``namespaces``, ``bubblewrap``: kinds without an image
+- ``charliecloud:/images/deb12``: a kind and its image
+- ``numa=numactl --interleave=all``: a command of the site's under a name of its own, before each rank
+- ``guest@job=/opt/site/in-guest {folder}``, ``namespaces@job``: once around the whole of mpirun
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def read(text: str, where: str = "") -> Asked:
     """One of them. Raises BadInput."""
     if of_site := _OF_SITE.fullmatch(text):
         return _of_site(text, of_site, where)
-    name, colon, image = text.partition(":")
+    written, colon, image = text.partition(":")
+    name, whole_job = written.removesuffix("@job"), written.endswith("@job")
     if name not in names():
         error = unknown("kind", name, names(), where=where)
         raise BadInput(f"{error.what} of layer", where=where, hint=f"{error.hint}; {_HINT}")
@@ -58,7 +59,9 @@ def read(text: str, where: str = "") -> Asked:
         raise BadInput(f"{name} needs an image ({found.image})", where=where, hint=f"write it as --under {name}:IMAGE")
     if colon and not found.image:
         raise BadInput(f"{name} takes no image", where=where, hint=f"write {name} alone")
-    return Asked(text, text, name, image)
+    if whole_job and not found.changes:
+        raise BadInput(f"{name} is around nothing", where=where, hint=f"write {name} alone")
+    return Asked(text, text, name, image, (), whole_job)
 
 
 def _of_site(text: str, match: re.Match[str], where: str) -> Asked:

@@ -6,6 +6,9 @@ from collections.abc import Callable
 
 import msgspec
 
+#: Ranks whose user namespaces differ cannot read each other's memory. Open MPI 4 says so, and messages of some size then
+#: never arrive, unless it is told from the start.
+WITHOUT_CMA = {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
 #: The kinds of namespaces, as /proc/PID/ns names them.
 NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
 
@@ -18,6 +21,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     folder: str  # the run's own folder, absolute: the working directory, inside as well
     shared: tuple[str, ...] = ()  # folders besides it that must be seen inside under the same path
     user: str = "nobody"
+    of_ranks: bool = False  # in front of each rank of an MPI program
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,4 +46,8 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     """How an image is named, for messages: empty where the kind takes none. ``folder``: it must be there as a folder."""
     changes: tuple[str, ...] = ()
     """What must differ from outside: namespaces, and ``root`` for the file system. Empty: nothing may differ."""
+    alone: tuple[str, ...] = ()
+    """What must differ besides, but where the layer stands before each rank."""
+    env_of_ranks: dict[str, str] = {}
+    """What is set in the environment, unless it is set there, where the layer stands before each rank."""
     samples: tuple[Sample, ...] = ()

@@ -12,7 +12,9 @@ from __future__ import annotations
 import getpass
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from .. import programs
@@ -26,20 +28,23 @@ FOLDER = "witness"
 
 
 class Words(NamedTuple):
-    """What stands before each rank's program, and around the launcher."""
+    """What stands before each rank's program, and around the launcher; what is set in the environment."""
 
     before: tuple[str, ...]
     around: tuple[str, ...] = ()
+    env: Mapping[str, str] = MappingProxyType({})
 
 
-def words(asked: Asked, folder: Path, door: HostAccess, *, hosts: int = 1) -> Words:
-    """What starts a program of the run whose folder this is. Raises Unavailable where the layer is not here."""
+def words(asked: Asked, folder: Path, door: HostAccess, *, ranks: int = 0, hosts: int = 1) -> Words:
+    """What starts a program on so many ranks (0: without MPI), of the run whose folder this is. Raises Unavailable where the
+    layer is not here."""
     place = Place(
         program=_program(asked, door),
         image=_image(asked, door),
         folder=str(folder),
         shared=_shared(folder),
         user=_user(door),
+        of_ranks=ranks > 0 and not asked.whole_job,
     )
     if asked.whole_job and hosts > 1:
         raise Unavailable(
@@ -51,7 +56,8 @@ def words(asked: Asked, folder: Path, door: HostAccess, *, hosts: int = 1) -> Wo
     layer = kind(asked.kind).words(place) if asked.kind else _of_site(asked, place)
     if asked.whole_job:
         return Words(inside, (*outside, *layer))
-    return Words((*outside, *layer, *inside))
+    env = kind(asked.kind).env_of_ranks if asked.kind and place.of_ranks else {}
+    return Words((*outside, *layer, *inside), (), {name: text for name, text in env.items() if door.env(name) is None})
 
 
 def missing(asked: Asked, door: HostAccess) -> Unavailable | None:
@@ -103,9 +109,8 @@ def _shared(folder: Path) -> tuple[str, ...]:
     wanted = (programs.folder(), Path(sys.prefix), Path(sys.base_prefix), package)
     found: list[str] = []
     for one in (str(path.resolve()) for path in wanted):
-        if one not in ("/", "/usr", "/usr/local") and not any(
-            Path(one).is_relative_to(had) for had in (*found, folder)
-        ):
+        had = (*found, str(folder))
+        if one not in ("/", "/usr", "/usr/local") and not any(Path(one).is_relative_to(other) for other in had):
             found.append(one)
     return tuple(found)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
@@ -52,6 +52,14 @@ class Seen(Record, frozen=True, kw_only=True):
     no_new_privileges: int = -1
 
 
+class Witnessed(NamedTuple):
+    """What the witnesses of one run left."""
+
+    records: tuple[Seen, ...] = ()
+    wrong: str = ""  # with the first that cannot be read
+    ranks: int | None = None  # that were started; 0: without MPI; None: not known
+
+
 #: What is compared besides namespaces and root, and what it is called.
 _OTHERS = {
     "boot_id": "kernel",
@@ -78,38 +86,37 @@ def decode(data: bytes) -> Seen:
     return found
 
 
-def read(folder: Path) -> tuple[tuple[Seen, ...], str]:
-    """The records in a run's folder, and what is wrong with the first that cannot be read."""
+def read(folder: Path, ranks: int | None = None) -> Witnessed:
+    """The records in a run's folder."""
     found, wrong = [], ""
     for path in sorted((folder / FOLDER).glob("*.json")):
         try:
             found.append(decode(path.read_bytes()))
         except (OSError, *UNREADABLE) as error:
             wrong = wrong or f"{path.name} cannot be read: {str(error)[:200]}"
-    return tuple(found), wrong
+    return Witnessed(tuple(found), wrong, ranks)
 
 
-def refusal(asked: Asked, seen: Sequence[Seen], *, ranks: int = 0, wrong: str = "") -> str:
-    """Why this run was not under the layer that was asked for; empty where the witnesses prove that it was. ``ranks``: how
-    many were started, 0 where that is not known."""
-    if wrong:
-        return f"what the witness left cannot be read: {wrong}"
-    outside = [one for one in seen if one.side == "outside"]
-    inside = [one for one in seen if one.side == "inside"]
+def refusal(asked: Asked, found: Witnessed) -> str:
+    """Why this run was not under the layer that was asked for; empty where the witnesses prove that it was."""
+    if found.wrong:
+        return f"what the witness left cannot be read: {found.wrong}"
+    outside = [one for one in found.records if one.side == "outside"]
+    inside = [one for one in found.records if one.side == "inside"]
     if not outside:
         return "the witness outside left no record, so that the program was not started"
     if not inside:
         return f"{asked.label} did not start the program: the witness inside left no record"
-    wanted = ranks or (len(inside) if asked.whole_job else len(outside))
+    wanted = (len(inside) if asked.whole_job else len(outside)) if found.ranks is None else max(1, found.ranks)
     if len(inside) != wanted:
         return f"of {wanted} ranks {len(inside)} left the record of a witness inside"
     for one in inside:
-        if why := _not_under(asked, one, outside):
+        if why := _not_under(asked, one, outside, alone=asked.whole_job or found.ranks == 0):
             return why
     return ""
 
 
-def _not_under(asked: Asked, inside: Seen, outside: Sequence[Seen]) -> str:
+def _not_under(asked: Asked, inside: Seen, outside: Sequence[Seen], *, alone: bool) -> str:
     """Why this witness was not under the layer."""
     same_kernel = [one for one in outside if one.boot_id == inside.boot_id]
     if not asked.kind:
@@ -119,7 +126,8 @@ def _not_under(asked: Asked, inside: Seen, outside: Sequence[Seen]) -> str:
         return f"the witness behind {asked.label} saw nothing that differs from outside ({looked})"
     if not same_kernel:
         return f"the witness inside runs under another kernel, which {asked.label} cannot bring about"
-    changes = kind(asked.kind).changes
+    layer = kind(asked.kind)
+    changes = (*layer.changes, *(layer.alone if alone else ()))
     differs = differing(inside, same_kernel)
     if not changes:
         moved = [one for one in differs if one in (*NAMESPACES, "root")]
@@ -151,10 +159,10 @@ def differing(inside: Seen, outside: Sequence[Seen]) -> tuple[str, ...]:
     return (*found, *known)
 
 
-def provenance(asked: Asked, seen: Sequence[Seen]) -> dict[str, Any]:
+def provenance(asked: Asked, found: Witnessed) -> dict[str, Any]:
     """What is kept of it beside the result."""
-    outside = [one for one in seen if one.side == "outside"]
-    inside = next((one for one in seen if one.side == "inside"), None)
+    outside = [one for one in found.records if one.side == "outside"]
+    inside = next((one for one in found.records if one.side == "inside"), None)
     if inside is None or not outside:
         return {"label": asked.label}
     return {

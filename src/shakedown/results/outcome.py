@@ -12,7 +12,7 @@ import msgspec
 from .. import strict, workloads
 from ..errors import plain
 from ..layers import asked
-from ..layers.witness import Seen, refusal
+from ..layers.witness import Witnessed, refusal
 from ..layers.witness import provenance as layer_provenance
 from ..layers.witness import read as witness_records
 from ..machine import mpi as mpis
@@ -33,7 +33,7 @@ def measurement(
     disturbance: Disturbance | None = None,
     harness_s: float | None = None,
     ranks: int = 0,
-    seen: tuple[tuple[Seen, ...], str] | None = None,
+    seen: Witnessed | None = None,
 ) -> Measurement:
     """Judge what a run left. A wrong residual, a crash, a time limit and garbage are states with their reasons; what
     was measured before stays in the record, and only an "ok" counts as a result. With ``ranks`` started over several
@@ -68,8 +68,8 @@ def measurement(
     if state in ("ok", "garbage") and (why := alone(job, facts, ranks) or another_mpi(run, facts)):
         state, reason = "failed", why
     if run.under and seen is not None:
-        state, reason = under_layer(run, state, reason, seen, ranks)
-        provenance = {**provenance, "under": layer_provenance(asked.read(run.under), seen[0])}
+        state, reason = under_layer(run, state, reason, seen)
+        provenance = {**provenance, "under": layer_provenance(asked.read(run.under), seen)}
     return Measurement(
         run=run.id,
         repeat=job.repeat,
@@ -122,12 +122,9 @@ def another_mpi(run: Run, facts: object) -> str:
     return f"requested {run.mpi}, and the program ran with {said}: its library was found before (LD_LIBRARY_PATH, run paths)"
 
 
-def under_layer(
-    run: Run, state: State, reason: str, seen: tuple[tuple[Seen, ...], str], ranks: int
-) -> tuple[State, str]:
+def under_layer(run: Run, state: State, reason: str, seen: Witnessed) -> tuple[State, str]:
     """State and reason of a run under a layer: one of which the witnesses do not prove that it was there has no result."""
-    records, wrong = seen
-    why = refusal(asked.read(run.under), records, ranks=ranks, wrong=wrong)
+    why = refusal(asked.read(run.under), seen)
     if not why:
         return state, reason
     if state in (*SCORED, "garbage"):

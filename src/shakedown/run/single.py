@@ -78,7 +78,7 @@ def run_once(
         disturbance=watch.end(door, ended.cpu_s),
         harness_s=time.monotonic() - entered - ended.wall_s,
         ranks=command.ranks,
-        seen=witness.read(folder) if run.under else None,
+        seen=witness.read(folder, command.ranks) if run.under else None,
     )
     record = msgspec.structs.replace(record, notices=(*record.notices, *notices))
     return _keep(directory, job, record, in_job=in_job)
@@ -162,8 +162,9 @@ def _under(command: Command, run: Run, folder: Path, door: HostAccess, where: Pl
             f"{run.workload} starts its parts on other hosts itself, where nothing would put them under {layer.label}",
             hint="on one host it can be under a layer",
         )
-    words = start.words(layer, folder.resolve(), door, hosts=max(1, len(where.hosts)))
-    return msgspec.structs.replace(command, before=words.before, around=words.around)
+    words = start.words(layer, folder.resolve(), door, ranks=command.ranks, hosts=max(1, len(where.hosts)))
+    env = {**words.env, **command.env}
+    return msgspec.structs.replace(command, before=words.before, around=words.around, env=env)
 
 
 def without(run: Run, job: Job, state: State, reason: str) -> Measurement:

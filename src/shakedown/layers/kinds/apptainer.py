@@ -3,7 +3,7 @@ linked to."""
 
 from __future__ import annotations
 
-from ..model import Kind, Place, Sample
+from ..model import WITHOUT_CMA, Kind, Place, Sample
 
 
 def _words(place: Place) -> tuple[str, ...]:
@@ -19,6 +19,7 @@ KIND = Kind(
     install="the site's module, or the package of https://apptainer.org",
     image="file or folder",
     changes=("mnt", "root"),
+    env_of_ranks=WITHOUT_CMA,
     samples=(
         Sample(
             place=Place(program="/usr/bin/apptainer", image="/images/d.sif", folder="/scratch/run", shared=("/opt/x",)),

@@ -3,7 +3,7 @@ the program is linked to."""
 
 from __future__ import annotations
 
-from ..model import Kind, Place, Sample
+from ..model import WITHOUT_CMA, Kind, Place, Sample
 
 
 def _words(place: Place) -> tuple[str, ...]:
@@ -20,6 +20,7 @@ KIND = Kind(
     install="sudo apt-get install charliecloud-runtime",
     image="folder",
     changes=("user", "mnt", "root"),
+    env_of_ranks=WITHOUT_CMA,
     samples=(
         Sample(
             place=Place(

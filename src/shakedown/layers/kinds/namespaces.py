@@ -1,14 +1,19 @@
-"""User, mount and process namespaces of Linux by unshare(1) of util-linux: what containers are made of, without an image."""
+"""User, mount and process namespaces of Linux by unshare(1) of util-linux: what containers are made of, without an image.
+
+Before each rank of an MPI program without process namespaces: Open MPI takes two ranks for one where both have the same
+process number. Around the whole job (``namespaces@job``) with them.
+"""
 
 from __future__ import annotations
 
-from ..model import Kind, Place, Sample
+from ..model import WITHOUT_CMA, Kind, Place, Sample
 
-_FLAGS = ("--user", "--map-current-user", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--")
+_ALWAYS = ("--user", "--map-current-user", "--mount")
+_ALONE = ("--pid", "--fork", "--kill-child", "--mount-proc")
 
 
 def _words(place: Place) -> tuple[str, ...]:
-    return place.program, *_FLAGS
+    return (place.program, *_ALWAYS, *(() if place.of_ranks else _ALONE), "--")
 
 
 KIND = Kind(
@@ -17,11 +22,20 @@ KIND = Kind(
     words=_words,
     programs=("unshare",),
     install="sudo apt-get install util-linux",
-    changes=("user", "mnt", "pid"),
+    changes=("user", "mnt"),
+    alone=("pid",),
+    env_of_ranks=WITHOUT_CMA,
     samples=(
         Sample(
             place=Place(program="/usr/bin/unshare", folder="/scratch/run"),
-            words=("/usr/bin/unshare", *_FLAGS),
+            words=(
+                *("/usr/bin/unshare", "--user", "--map-current-user", "--mount"),
+                *("--pid", "--fork", "--kill-child", "--mount-proc", "--"),
+            ),
+        ),
+        Sample(
+            place=Place(program="/usr/bin/unshare", folder="/scratch/run", of_ranks=True),
+            words=("/usr/bin/unshare", "--user", "--map-current-user", "--mount", "--"),
         ),
     ),
 )
