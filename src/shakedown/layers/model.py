@@ -19,7 +19,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     program: str = ""  # the path of the layer's own program, as it was found here
     image: str = ""
     folder: str  # the run's own folder, absolute: the working directory, inside as well
-    shared: tuple[str, ...] = ()  # folders besides it that must be seen inside under the same path
+    binds: tuple[str, ...] = ()  # folders of the host that must be seen inside under the same path
     user: str = "nobody"
     of_ranks: bool = False  # in front of each rank of an MPI program
 
@@ -44,6 +44,8 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     """What brings it."""
     image: str = ""
     """How an image is named, for messages: empty where the kind takes none. ``folder``: it must be there as a folder."""
+    mount_points: bool = False
+    """Whether a folder of the host can only be shown where the image has an empty one."""
     changes: tuple[str, ...] = ()
     """What must differ from outside: namespaces, and ``root`` for the file system. Empty: nothing may differ."""
     alone: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from __future__ import annotations
 import getpass
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -35,14 +35,15 @@ class Words(NamedTuple):
     env: Mapping[str, str] = MappingProxyType({})
 
 
-def words(asked: Asked, folder: Path, door: HostAccess, *, ranks: int = 0, hosts: int = 1) -> Words:
+def words(asked: Asked, program: str, folder: Path, door: HostAccess, *, ranks: int = 0, hosts: int = 1) -> Words:
     """What starts a program on so many ranks (0: without MPI), of the run whose folder this is. Raises Unavailable where the
     layer is not here."""
+    image = _image(asked, door)
     place = Place(
         program=_program(asked, door),
-        image=_image(asked, door),
+        image=image,
         folder=str(folder),
-        shared=_shared(folder),
+        binds=_binds(asked, image, _needed(folder, program), door),
         user=_user(door),
         of_ranks=ranks > 0 and not asked.whole_job,
     )
@@ -103,15 +104,40 @@ def _image(asked: Asked, door: HostAccess) -> str:
     return path
 
 
-def _shared(folder: Path) -> tuple[str, ...]:
-    """The folders that a program of ours needs besides: the native programs, and Python with this package."""
+def _needed(folder: Path, program: str) -> list[str]:
+    """The folders that must be seen inside: the run's own, the native programs, and for others than those Python with this
+    package."""
+    native = str(programs.folder().resolve())
     package = Path(__file__).resolve().parents[2]
-    wanted = (programs.folder(), Path(sys.prefix), Path(sys.base_prefix), package)
-    found: list[str] = []
-    for one in (str(path.resolve()) for path in wanted):
-        had = (*found, str(folder))
-        if one not in ("/", "/usr", "/usr/local") and not any(Path(one).is_relative_to(other) for other in had):
+    python = (Path(sys.prefix), Path(sys.base_prefix), package)
+    found = [str(folder)]
+    for one in (
+        native,
+        *([] if program.startswith(str(programs.folder())) else [str(path.resolve()) for path in python]),
+    ):
+        if one not in ("/", "/usr", "/usr/local") and not any(Path(one).is_relative_to(had) for had in found):
             found.append(one)
+    return found
+
+
+def _binds(asked: Asked, image: str, needed: Sequence[str], door: HostAccess) -> tuple[str, ...]:
+    """The folders of the host to show inside; of an image that needs mount points the nearest that it has. Raises
+    Unavailable where it has none."""
+    if not asked.kind or not kind(asked.kind).mount_points:
+        return tuple(needed)
+    found: list[str] = []
+    for folder in needed:
+        if Path(folder).is_relative_to("/tmp"):
+            continue  # shown as it is
+        above = [folder, *map(str, Path(folder).parents)][:-1]
+        point = next((one for one in above if Path(one).name in door.list(f"{image}{Path(one).parent}")), "")
+        if not point or door.list(f"{image}{point}"):
+            raise Unavailable(
+                f"the image {asked.image} has no empty folder at which {folder} could be shown",
+                hint=f"mkdir -p {image}{above[-1]}",
+            )
+        if point not in found:
+            found.append(point)
     return tuple(found)
 
 

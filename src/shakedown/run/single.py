@@ -162,7 +162,9 @@ def _under(command: Command, run: Run, folder: Path, door: HostAccess, where: Pl
             f"{run.workload} starts its parts on other hosts itself, where nothing would put them under {layer.label}",
             hint="on one host it can be under a layer",
         )
-    words = start.words(layer, folder.resolve(), door, ranks=command.ranks, hosts=max(1, len(where.hosts)))
+    words = start.words(
+        layer, command.argv[0], folder.resolve(), door, ranks=command.ranks, hosts=max(1, len(where.hosts))
+    )
     env = {**words.env, **command.env}
     return msgspec.structs.replace(command, before=words.before, around=words.around, env=env)
 

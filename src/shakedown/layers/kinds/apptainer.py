@@ -7,7 +7,7 @@ from ..model import WITHOUT_CMA, Kind, Place, Sample
 
 
 def _words(place: Place) -> tuple[str, ...]:
-    binds = ",".join((place.folder, *place.shared))
+    binds = ",".join(place.binds)
     return place.program, "exec", "--bind", binds, "--pwd", place.folder, place.image
 
 
@@ -22,7 +22,12 @@ KIND = Kind(
     env_of_ranks=WITHOUT_CMA,
     samples=(
         Sample(
-            place=Place(program="/usr/bin/apptainer", image="/images/d.sif", folder="/scratch/run", shared=("/opt/x",)),
+            place=Place(
+                program="/usr/bin/apptainer",
+                image="/images/d.sif",
+                folder="/scratch/run",
+                binds=("/scratch/run", "/opt/x"),
+            ),
             words=(
                 *("/usr/bin/apptainer", "exec", "--bind", "/scratch/run,/opt/x"),
                 *("--pwd", "/scratch/run", "/images/d.sif"),

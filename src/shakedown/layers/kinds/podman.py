@@ -7,7 +7,7 @@ from ..model import Kind, Place, Sample
 
 
 def _words(place: Place) -> tuple[str, ...]:
-    volumes = [word for folder in (place.folder, *place.shared, "/tmp") for word in ("--volume", f"{folder}:{folder}")]
+    volumes = [word for folder in (*place.binds, "/tmp") for word in ("--volume", f"{folder}:{folder}")]
     return (
         place.program,
         *("run", "--rm", "--interactive", "--pull=never", "--env-host", "--network=host", "--ipc=host", "--pid=host"),
@@ -25,7 +25,9 @@ KIND = Kind(
     changes=("mnt", "root"),
     samples=(
         Sample(
-            place=Place(program="/usr/bin/podman", image="debian:12", folder="/scratch/run", shared=("/opt/x",)),
+            place=Place(
+                program="/usr/bin/podman", image="debian:12", folder="/scratch/run", binds=("/scratch/run", "/opt/x")
+            ),
             words=(
                 *("/usr/bin/podman", "run", "--rm", "--interactive", "--pull=never", "--env-host"),
                 *("--network=host", "--ipc=host", "--pid=host"),
