@@ -18,7 +18,7 @@ from ..records import Metric, MpiComparison, Params, WithMpi
 from . import derive
 from .statistics import paired_factor
 from .table import Cases, key
-from .values import is_compared, of_kernel, value
+from .values import is_compared, is_figure, of_kernel, value
 
 #: How surely the intervals hold where there are launches enough.
 LEVEL = 0.95
@@ -46,7 +46,7 @@ def comparisons(cases: Cases, metrics: Mapping[str, Sequence[Metric]]) -> tuple[
         work = {name: float(amount) for name, amount in json.loads(cases.work[row]).items()}
         workload, host = str(cases.workload[row]), str(cases.host[row])
         for metric in of_kernel(metrics.get(workload, ()), str(cases.kernel[row])):
-            if not is_compared(metric, params, work, float(median[row])):
+            if not is_figure(metric, params) or not is_compared(metric, params, work, float(median[row])):
                 continue
             case = _Case(workload, host, metric, params)
             _, values = found.setdefault((workload, host, metric.name, key(params)), (case, {}))

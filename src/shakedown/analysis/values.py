@@ -78,7 +78,7 @@ def of_kernel(metrics: Sequence[Metric], kernel: str) -> list[Metric]:
 
 def is_compared(metric: Metric, params: Mapping[str, object], work: Mapping[str, float], median_s: float) -> bool:
     """Whether a case gives a value of the metric that can be better or worse than another's."""
-    if metric.better == "none" or is_share(metric) or not is_figure(metric, params):
+    if metric.better == "none" or is_share(metric) or void(metric, params):
         return False
     return applies(metric, work) and (is_reported(metric) or median_s == median_s)  # NaN: no samples
 

@@ -100,7 +100,7 @@ def is_equivalent(one: Overhead, equivalence: float) -> bool:
 
 
 def _percent(share: float) -> str:
-    return f"{round_to(max(share, 0.0) * 100, 2)} %"
+    return f"{max(share, 0.0) * 100:.2g} %"
 
 
 def _summary(group: Sequence[Overhead], equivalence: float) -> str:
@@ -187,19 +187,21 @@ def section(found: Sequence[Overhead], machine: Machine, equivalence: float = EQ
 
 
 def figure(found: Sequence[Overhead]) -> Dots:
-    """The factors of the worst cases with their intervals."""
+    """The overheads (factors less 1) of the worst cases with their intervals."""
     chosen = sorted(worst(found).values(), key=lambda one: -one.factor)[:MOST_DOTS]
     names = tuple(f"{one.title}, {one.under}" for one in chosen)
     rows = tuple(
-        Point(at, one.factor, one.low, one.high, f"{name}: {round_to(one.factor, 4)} {interval(one)}")
+        Point(
+            at, one.factor - 1, one.low - 1, one.high - 1, f"{name}: factor {round_to(one.factor, 4)} {interval(one)}"
+        )
         for at, (name, one) in enumerate(zip(names, chosen, strict=True))
     )
     return Dots(
         title="Native beside layers",
-        caption="of each metric the case with the largest factor; 1 is native",
+        caption="of each metric the case with the largest factor, less 1; 0 is native",
         summary=f"{names[0]}: {round_to(chosen[0].factor, 3)}",
         unit="1",
-        y_title="factor",
+        y_title="factor less 1",
         rows=rows,
         names=names,
     )
