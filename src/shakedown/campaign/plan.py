@@ -101,13 +101,10 @@ def _runs(
         workload = workloads.get(entry.workload)
     except BadInput as error:
         raise BadInput(error.what, where=place, hint=error.hint) from None
-    repeat = entry.repeat or campaign.repeat
     asked = campaigns.mpis(campaign, entry) if "ranks" in workload.params else ()
     if entry.mpi and not asked:
         raise BadInput(f"{workload.name} has no ranks, so that no MPI matters to it", where=place, hint="leave mpi out")
-    unsaid = entry.repeat is None and campaign.repeat == campaigns.Repeat()
-    if unsaid and (asked or any(turn.pair for turn in turns)):
-        repeat = campaigns.Repeat(min=LAUNCHES, max=LAUNCHES)
+    repeat = _repeat(campaign, entry, compared=bool(asked) or any(turn.pair for turn in turns))
     runs = []
     for where, combination in itertools.product(places, itertools.product(*entry.sweep.values())):
         given = {**entry.params, **dict(zip(entry.sweep, combination, strict=True))}
@@ -139,6 +136,13 @@ def _runs(
                 )
             )
     return runs
+
+
+def _repeat(campaign: campaigns.Campaign, entry: campaigns.RunEntry, *, compared: bool) -> campaigns.Repeat:
+    """How often a run is launched: what is compared, unless something is said, as often as an interval needs."""
+    said = entry.repeat or campaign.repeat
+    unsaid = entry.repeat is None and said == campaigns.Repeat()
+    return campaigns.Repeat(min=LAUNCHES, max=LAUNCHES) if compared and unsaid else said
 
 
 def _turns(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -90,19 +91,12 @@ def command(
     how = _batch.how(ctx, retry_failed=retry_failed)
     if time_limit is not None:
         how = how._replace(time_limit_s=campaigns.seconds(time_limit, "--time-limit"))
-    if resume is not None and directory is not None:
-        raise BadInput("--directory and --resume exclude each other", hint="--resume goes on where it stopped")
+    _check_resumed(resume, directory, mpi, under)
     if resume is not None and str(resume) == "latest":
         resume = common.latest_run(Path("runs"))
     metered = campaign_meters.ask(meter or (), meter_interval, rest, LocalHost())
     if metered is not None:
         common.warn_of_passwords(metered.targets)
-    if resume is not None and mpi is not None:
-        raise BadInput("--mpi is for a new run directory", hint="--resume continues with the MPIs that were planned")
-    if resume is not None and under:
-        raise BadInput(
-            "--under is for a new run directory", hint="--resume continues with the layers that were planned"
-        )
     if resume is not None:
         ran = session.go_on(resume, how, Terminal(), metered)
     else:
@@ -113,6 +107,20 @@ def command(
         terminal.say(f"run directory: {ran.parts[0].path}")
         raise typer.Exit(session.code_of_states(ran))
     raise typer.Exit(_reported(ran, formats, json=json))
+
+
+def _check_resumed(resume: Path | None, directory: Path | None, mpi: str | None, under: Sequence[str] | None) -> None:
+    """Raises BadInput for what cannot be said of a run directory that is gone on with."""
+    if resume is None:
+        return
+    if directory is not None:
+        raise BadInput("--directory and --resume exclude each other", hint="--resume goes on where it stopped")
+    if mpi is not None:
+        raise BadInput("--mpi is for a new run directory", hint="--resume continues with the MPIs that were planned")
+    if under:
+        raise BadInput(
+            "--under is for a new run directory", hint="--resume continues with the layers that were planned"
+        )
 
 
 def _begun(asked: tuple[str, str], directory: Path | None, how: How, metered: Metered | None) -> Ran | None:

@@ -33,11 +33,10 @@ def measurement(
     disturbance: Disturbance | None = None,
     harness_s: float | None = None,
     ranks: int = 0,
-    seen: Witnessed | None = None,
 ) -> Measurement:
     """Judge what a run left. A wrong residual, a crash, a time limit and garbage are states with their reasons; what
     was measured before stays in the record, and only an "ok" counts as a result. With ``ranks`` started over several
-    hosts, the program must have seen them all. ``seen``: what the witnesses of a run under a layer left (witness.read)."""
+    hosts, the program must have seen them all."""
     workload = workloads.get(run.workload)
     provenance: dict[str, object] = {}
     phases: tuple[Phase, ...] = ()
@@ -67,9 +66,6 @@ def measurement(
     facts = provenance.get("facts")
     if state in ("ok", "garbage") and (why := alone(job, facts, ranks) or another_mpi(run, facts)):
         state, reason = "failed", why
-    if run.under and seen is not None:
-        state, reason = under_layer(run, state, reason, seen)
-        provenance = {**provenance, "under": layer_provenance(asked.read(run.under), seen)}
     return Measurement(
         run=run.id,
         repeat=job.repeat,
@@ -122,14 +118,16 @@ def another_mpi(run: Run, facts: object) -> str:
     return f"requested {run.mpi}, and the program ran with {said}: its library was found before (LD_LIBRARY_PATH, run paths)"
 
 
-def under_layer(run: Run, state: State, reason: str, seen: Witnessed) -> tuple[State, str]:
-    """State and reason of a run under a layer: one of which the witnesses do not prove that it was there has no result."""
-    why = refusal(asked.read(run.under), seen)
-    if not why:
-        return state, reason
-    if state in (*SCORED, "garbage"):
-        return "failed", why
-    return state, f"{reason} ({why})"
+def under_layer(found: Measurement, run: Run, seen: Witnessed) -> Measurement:
+    """What a run under a layer left, with what its witnesses saw: one that they do not prove to have been there has no
+    result."""
+    layer = asked.read(run.under)
+    provenance = {**found.provenance, "under": layer_provenance(layer, seen)}
+    state, reason = found.state, found.reason
+    if why := refusal(layer, seen):
+        scored = state in (*SCORED, "garbage")
+        state, reason = ("failed", why) if scored else (state, f"{reason} ({why})")
+    return msgspec.structs.replace(found, state=state, reason=reason, provenance=provenance)
 
 
 def _completed(
@@ -315,8 +313,8 @@ def recover(plan: Plan, run_id: str, repeat: int, folder: Path) -> Measurement |
         return None
     if run is None or job.end_ns is None:
         return None
-    seen = witness_records(folder) if run.under else None
-    return measurement(run, job, result_of(job, folder, stdout), stderr, seen=seen)
+    found = measurement(run, job, result_of(job, folder, stdout), stderr)
+    return under_layer(found, run, witness_records(folder)) if run.under else found
 
 
 def result_of(job: Job, folder: Path, stdout: bytes) -> bytes:

@@ -21,7 +21,7 @@ from ..layers import asked, start, witness
 from ..machine import mpi as mpis
 from ..machine.span import span
 from ..records import Host, Job, Machine, Measurement, Notice, Run, State
-from ..results.outcome import measurement, result_of
+from ..results.outcome import measurement, result_of, under_layer
 from ..results.run_directory import RunDirectory
 from ..schedulers import Allocation
 from . import fallback_store
@@ -78,9 +78,10 @@ def run_once(
         disturbance=watch.end(door, ended.cpu_s),
         harness_s=time.monotonic() - entered - ended.wall_s,
         ranks=command.ranks,
-        seen=witness.read(folder, command.ranks) if run.under else None,
     )
     record = msgspec.structs.replace(record, notices=(*record.notices, *notices))
+    if run.under:
+        record = under_layer(record, run, witness.read(folder, command.ranks))
     return _keep(directory, job, record, in_job=in_job)
 
 

@@ -1,1 +1,1 @@
-"""One kind of layer a file, each with one constant ``KIND``."""
+"""The kinds of layers: one a file, each with one constant ``KIND``. A new one is a new file; nothing else is edited."""
