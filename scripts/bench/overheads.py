@@ -1,6 +1,6 @@
 """How often the interval of nothing against nothing holds 1, and how often an overhead is wrongly claimed.
 
-    python scripts/bench/overheads.py [--sessions 0] [--series 2000] [--pairs 6,8,20] [--seed 0] [--tiny] [--json]
+    python scripts/bench/overheads.py [--sessions 0] [--series 2000] [--pairs 6,9,20] [--seed 0] [--tiny] [--json]
 
 Series of pairs with a known factor go through the order and the formula of `shakedown overhead`: launches drift together,
 those that run first in a pair may be slower, and scatter by the kinds of noise below. `held` is the share of series whose
@@ -29,6 +29,7 @@ from shakedown.records import Run
 from shakedown.run.schedule import in_turn
 
 EQUIVALENCE = 0.02
+MOST_LOG = 20.0  # heavy tails reach further than any run lasts
 FACTORS = (1.0, 1.01, 1.05, 1.3)
 #: What is measured of nothing against nothing: cheap, and without a case that decides by itself.
 CONTROL = ("latency", "sizes=16KiB", "loads=65536", "samples=9", "--under", "control")
@@ -69,7 +70,7 @@ def series(
         for place, one in enumerate(in_turn(RUNS, number)):
             walk += drift
             log = walk + noise(rng) + (math.log1p(first_slower) if place == 0 else 0.0)
-            times[one.under] = math.exp(min(log, 50.0)) * (truth if one.under == "layer" else 1.0)
+            times[one.under] = math.exp(max(-MOST_LOG, min(log, MOST_LOG))) * (truth if one.under == "layer" else 1.0)
         ratios.append(times["layer"] / times["native"])
     return paired_factor(ratios)
 
@@ -127,7 +128,7 @@ def main() -> int:
     asked = common.arguments(
         __doc__,
         series=Option(2000, 20, "simulated series a row"),
-        pairs=Option([6, 8, 20], [6], "pairs a series"),
+        pairs=Option([6, 9, 20], [6], "pairs a series"),
         sessions=Option(0, 1, "sessions of the verb itself, native beside native"),
         session_pairs=Option(8, 6, "pairs of such a session"),
         seed=Option(0),

@@ -35,7 +35,7 @@ def command(
     ] = None,
     pairs: Annotated[
         int, typer.Option(min=1, max=1000, help="Pairs of launches for each layer; fewer than 6 decide nothing.")
-    ] = 8,
+    ] = 9,
     equivalence: Annotated[
         str, typer.Option(help="A layer whose interval lies within this share of native is equivalent.")
     ] = "2 %",

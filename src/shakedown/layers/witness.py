@@ -159,6 +159,10 @@ def differing(inside: Seen, outside: Sequence[Seen]) -> tuple[str, ...]:
     return (*found, *known)
 
 
+#: What is kept of the inner witness.
+_KEPT = ("kernel", "virtual", "cpu_quota", "memory_max_bytes", "nice", "seccomp")
+
+
 def provenance(asked: Asked, found: Witnessed) -> dict[str, Any]:
     """What is kept of it beside the result."""
     outside = [one for one in found.records if one.side == "outside"]
@@ -169,5 +173,5 @@ def provenance(asked: Asked, found: Witnessed) -> dict[str, Any]:
         "label": asked.label,
         "command": list(asked.command),
         "differs": list(differing(inside, outside)),
-        "inside": msgspec.to_builtins(inside),
+        **{name: value for name in _KEPT if (value := getattr(inside, name)) is not None},
     }
