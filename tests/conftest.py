@@ -38,6 +38,8 @@ PACKAGES = {
     "mpicxx.mpich": "libmpich-dev",
     "mpirun.mpich": "mpich",
     "unshare": "util-linux",
+    "bwrap": "bubblewrap",
+    "ch-run": "charliecloud-runtime",
     "mount": "mount",
     "ip": "iproute2",
     "cmake": "cmake",

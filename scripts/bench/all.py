@@ -32,6 +32,7 @@ SCRIPTS: dict[str, str | None] = {
     "groups": None,
     "injected": None,
     "lag": None,
+    "overheads": None,
     "placement": None,
     "radio_engine": None,
     "radio_serve": None,

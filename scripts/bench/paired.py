@@ -30,7 +30,7 @@ import common
 import peers
 from peers import Figure, Group, Pass
 
-from shakedown.analysis.statistics import median_interval
+from shakedown.analysis.statistics import PairedFactor, paired_factor
 from shakedown.errors import COULD_NOT_MEASURE, MET, NOT_MET, USAGE, ShakedownError, Unavailable
 
 #: What a pass may raise: it failed, or printed something else than it does when it works.
@@ -38,7 +38,7 @@ FAILURES = (ShakedownError, OSError, subprocess.SubprocessError, ValueError, Loo
 
 
 class Ratio(NamedTuple):
-    """Ours over the peer's: the median over pairs, its 95 % interval (statistics.median_ranks), the least and the greatest
+    """Ours over the peer's: the median over pairs, its 95 % interval (statistics.paired_factor), the least and the greatest
     of them, and how many. Of rates, or of times where less is better."""
 
     median: float
@@ -48,16 +48,17 @@ class Ratio(NamedTuple):
     most: float
     pairs: int
     better: str = "higher"
+    level: float = 0.95
 
     @property
     def claim(self) -> str:
-        """What may be said: only what the interval excludes 1 for. All of fewer than six pairs are on one side of 1 in more
-        than 1 of 20 series of equals: of them nothing is claimed."""
-        if self.pairs < 6:
+        """What may be said: only what the interval excludes 1 for, and of too few pairs nothing."""
+        side = PairedFactor(self.pairs, self.median, self.low, self.high, self.level).side
+        if side == "too few pairs":
             return "too few pairs to tell"
-        if self.low <= 1 <= self.high:
-            return "not told apart"
-        return "faster" if (self.low > 1) == (self.better == "higher") else "slower"
+        if side == "not told apart":
+            return side
+        return "faster" if (side == "above") == (self.better == "higher") else "slower"
 
     def __str__(self) -> str:
         return (
@@ -69,8 +70,8 @@ class Ratio(NamedTuple):
 def ratio(ours: Sequence[float], peer: Sequence[float], better: str = "higher") -> Ratio:
     """The ratio of two series, neighbour by neighbour. Raises ValueError where their lengths differ or are 0."""
     each = [a / b for a, b in zip(ours, peer, strict=True)]
-    interval = median_interval(each)
-    return Ratio(statistics.median(each), interval.low, interval.high, min(each), max(each), len(each), better)
+    found = paired_factor(each)
+    return Ratio(found.factor, found.low, found.high, min(each), max(each), found.pairs, better, found.level)
 
 
 class Measured:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 from seeds import SOURCE, Reader, at, files, line
 
 from shakedown.errors import UNREADABLE
@@ -110,8 +111,38 @@ def _placement() -> Iterator[Reader]:
         (folder / AS_LAUNCHED / "1").mkdir(parents=True)
         factors(launch.read(folder).launches, 600.0)
 
+    yield _witness()
     yield Reader("record of a rank's watcher", (line(rank),), at("rank-0.json", watched), share=0.5)
     yield Reader("launch of a placement", (line(launched),), at("compact/1/launch.json", priced), share=0.3)
+
+
+def _witness() -> Reader:
+    from shakedown.layers import asked, witness
+
+    seen = witness.Seen(
+        schema=1,
+        side="inside",
+        host="h",
+        kernel="6.1",
+        boot_id="b",
+        pid=1,
+        uid=1000,
+        namespaces={"mnt": 4026531841, "user": 4026531837},
+        root="65024:2",
+        cgroup="0::/job",
+        cpu_quota=1.5,
+        memory_max_bytes=1 << 30,
+        mask=(0, 1),
+        virtual=True,
+        seccomp=2,
+    )
+
+    def judged(folder: Path) -> None:
+        outside = msgspec.structs.replace(seen, side="outside", root="1:1")
+        found = witness.read(folder, 0)
+        witness.refusal(asked.read("x=env"), found._replace(records=(outside, *found.records)))
+
+    return Reader("record of a witness", (line(seen),), at("witness/inside-1-0.json", judged), share=0.3)
 
 
 def _states() -> Iterator[Reader]:

@@ -27,6 +27,7 @@ def of_run(run: Run) -> str:
     if run.nodes or run.each:
         words.append(f"nodes={run.nodes or 'each'}")
     words += ["--mpi", run.mpi] if run.mpi else []
+    words += ["--under", run.under] if run.under else []
     return shlex.join(["shakedown", "run", run.workload, *words])
 
 

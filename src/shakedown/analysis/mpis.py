@@ -12,11 +12,13 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from ..records import Metric, MpiComparison, Params, WithMpi
 from . import derive
-from .statistics import median_interval, range_coverage
+from .statistics import paired_factor
 from .table import Cases, key
-from .values import applies, is_figure, is_reported, is_share, value
+from .values import is_compared, is_figure, of_kernel, value
 
 #: How surely the intervals hold where there are launches enough.
 LEVEL = 0.95
@@ -43,27 +45,14 @@ def comparisons(cases: Cases, metrics: Mapping[str, Sequence[Metric]]) -> tuple[
         mpi = str(params.pop("mpi"))
         work = {name: float(amount) for name, amount in json.loads(cases.work[row]).items()}
         workload, host = str(cases.workload[row]), str(cases.host[row])
-        for metric in _of_kernel(metrics.get(workload, ()), str(cases.kernel[row])):
-            if not _counts(metric, params, work, float(median[row])):
+        for metric in of_kernel(metrics.get(workload, ()), str(cases.kernel[row])):
+            if not is_figure(metric, params) or not is_compared(metric, params, work, float(median[row])):
                 continue
             case = _Case(workload, host, metric, params)
             _, values = found.setdefault((workload, host, metric.name, key(params)), (case, {}))
             launch = (str(cases.run[row]), int(cases.repeat[row]))
             values.setdefault(mpi, {})[launch] = value(metric, float(median[row]), work)
     return tuple(_comparison(case, values) for case, values in found.values() if len(values) > 1)
-
-
-def _of_kernel(metrics: Sequence[Metric], kernel: str) -> list[Metric]:
-    """The metrics of a kernel; what a program printed besides only where there are no samples of ours."""
-    found = [one for one in metrics if one.kernel == kernel]
-    return [one for one in found if not is_reported(one)] or found
-
-
-def _counts(metric: Metric, params: Params, work: Mapping[str, float], median_s: float) -> bool:
-    """Whether a case gives a value of the metric in which MPIs can differ."""
-    if metric.better == "none" or is_share(metric) or not is_figure(metric, params):
-        return False
-    return applies(metric, work) and (is_reported(metric) or median_s == median_s)  # NaN: no samples
 
 
 def _comparison(case: _Case, values: _Values) -> MpiComparison:
@@ -90,16 +79,10 @@ def beside(
     ratios = [] if others is None else _ratios(launches, others)
     if not ratios:
         return made
-    ends = median_interval(ratios, LEVEL) if len(ratios) > 1 else None
-    return WithMpi(
-        mpi=mpi,
-        value=made.value,
-        launches=made.launches,
-        ratio=statistics.median(ratios),
-        low=ends and ends.low,
-        high=ends and ends.high,
-        level=None if ends is None else min(LEVEL, range_coverage(len(ratios))),
-    )
+    found = paired_factor(ratios, level=LEVEL)
+    if found.pairs < 2:
+        return msgspec.structs.replace(made, ratio=found.factor)
+    return msgspec.structs.replace(made, ratio=found.factor, low=found.low, high=found.high, level=found.level)
 
 
 def _ratios(mine: Mapping[tuple[str, int], float], others: Mapping[tuple[str, int], float]) -> list[float]:

@@ -10,7 +10,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 
 class Interval(NamedTuple):
@@ -57,6 +57,50 @@ def median_interval(samples: Sequence[float], level: float = 0.95) -> Interval:
     ordered = sorted(samples)
     low, high = median_ranks(len(ordered), level)
     return Interval(ordered[low], ordered[high])
+
+
+class PairedFactor(NamedTuple):
+    """The median ratio of pairs of neighbours, and the interval that holds it with ``level``."""
+
+    pairs: int
+    factor: float
+    low: float
+    high: float
+    level: float  # as it was requested, or less where the pairs are too few for that
+    wanted: float = 0.95
+
+    @property
+    def side(self) -> Side:
+        """On which side of 1 it lies, where its interval leaves 1 out. Of too few pairs nothing is claimed: all of five
+        lie on one side in 1 of 16 series of equals."""
+        if self.level < self.wanted:
+            return "too few pairs"
+        return "above" if self.low > 1 else "below" if self.high < 1 else "not told apart"
+
+    @property
+    def within(self) -> float | None:
+        """The least share x for which the whole interval lies between 1 / (1 + x) and 1 + x: what it is equivalent within.
+        None for too few pairs, and where an end is not known."""
+        if self.level < self.wanted or self.low <= 0 or math.isinf(self.high):
+            return None
+        return max(self.high, 1 / self.low) - 1
+
+
+Side = Literal["above", "below", "not told apart", "too few pairs"]
+
+
+def paired_factor(ratios: Sequence[float], most: Sequence[float] | None = None, level: float = 0.95) -> PairedFactor:
+    """The factor between two things that were measured in pairs, one right after the other: the median of the ratios
+    within a pair, which what drifts from pair to pair does not reach, with the interval of ``median_ranks``, which supposes
+    nothing of how ratios scatter. With ``most`` each ratio is known to lie between ``ratios`` and that (of a launch that
+    did not end), and the interval holds the median for all such values.
+
+    Raises ValueError for no pairs.
+    """
+    least, largest = sorted(ratios), sorted(most if most is not None else ratios)
+    low, high = median_ranks(len(least), level)
+    sure = min(level, range_coverage(len(least)))
+    return PairedFactor(len(least), statistics.median(least), least[low], largest[high], sure, level)
 
 
 def proportion_interval(share: float, count: float, level: float = 0.95) -> Interval:

@@ -70,6 +70,19 @@ def is_headline(metric: Metric, params: Mapping[str, object]) -> bool:
     return is_figure(metric, params) and ("{level}" not in metric.limit or params.get("level") == "memory")
 
 
+def of_kernel(metrics: Sequence[Metric], kernel: str) -> list[Metric]:
+    """The metrics of a kernel; what a program printed besides only where there are no samples of ours."""
+    found = [one for one in metrics if one.kernel == kernel]
+    return [one for one in found if not is_reported(one)] or found
+
+
+def is_compared(metric: Metric, params: Mapping[str, object], work: Mapping[str, float], median_s: float) -> bool:
+    """Whether a case gives a value of the metric that can be better or worse than another's."""
+    if metric.better == "none" or is_share(metric) or void(metric, params):
+        return False
+    return applies(metric, work) and (is_reported(metric) or median_s == median_s)  # NaN: no samples
+
+
 def best(metrics: Sequence[Metric], cases: Sequence[Case]) -> tuple[Metric, Case, float] | None:
     """The metric that says most of what the cases give, at its best case, by medians; a word to a person as runs end.
 

@@ -13,6 +13,7 @@ import msgspec
 
 from .. import strict, units
 from ..errors import BadInput, unknown
+from ..layers.asked import Asked, read_all
 from ..records import Limit, Name, Params, Value
 from ..schedulers.common.options import NodeOptions
 from ..strict import CountOrNone, Positive
@@ -35,6 +36,7 @@ class RunEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ) = ()  # "each": a copy on every host; "all", 4 or [1, 2, "all"]: jobs over so many
     shape: str = ""  # the kind of node that it is for; empty: every kind
     mpi: str | tuple[str, ...] = ()  # "all", or MPIs by name: a run with each of them; empty: as the campaign says
+    under: str | tuple[str, ...] = ()  # layers, as `--under` takes them: a run under each; empty: as the campaign says
     limit: str = ""  # "2 min": killed past it; otherwise ten times the estimate, at least 30 s
     repeat: Repeat | None = None
     optional: bool = True  # what is not possible here is skipped and said; false makes it an error
@@ -63,6 +65,7 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     budget: str = ""  # "5 min": no repeat is begun past it
     compare_with: tuple[str, ...] = ()
     mpi: str | tuple[str, ...] = ()  # of every run that takes ranks: see RunEntry
+    under: str | tuple[str, ...] = ()  # of every run: see RunEntry
     repeat: Repeat = Repeat()
     shapes: dict[str, ShapeEntry] = msgspec.field(default_factory=dict, name="shape")
     runs: tuple[RunEntry, ...] = msgspec.field(name="run")
@@ -143,6 +146,13 @@ def mpis(campaign: Campaign, entry: RunEntry) -> tuple[str, ...]:
     asked = entry.mpi or campaign.mpi
     words = (asked,) if isinstance(asked, str) else asked
     return tuple(part.strip() for word in words for part in word.split(",") if part.strip())
+
+
+def layers(campaign: Campaign, entry: RunEntry, where: str = "") -> tuple[Asked, ...]:
+    """The layers that a run is asked for under, by the words of its entry or else of the campaign; empty: not asked. Raises
+    BadInput."""
+    asked = entry.under or campaign.under
+    return read_all((asked,) if isinstance(asked, str) else asked, where)
 
 
 def seconds(text: str, where: str) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -14,6 +14,9 @@ from .. import campaign as campaigns
 from .. import workloads
 from ..errors import BadInput, Unavailable, unknown
 from ..hosts import hostlist
+from ..layers.asked import NATIVE, NO_LAYER, Asked, Turn
+from ..layers.asked import label as label_of_layer
+from ..layers.asked import turns as turns_of
 from ..machine import mpi as _mpis
 from ..machine.span import span
 from ..records import Absent, Limit, Machine, Metric, Params, Plan, Run
@@ -30,10 +33,12 @@ def make(
     history: History | None = None,
     version: str = "",
     shape: str = "",
+    absent: Callable[[Asked], Unavailable | None] = lambda asked: None,
 ) -> Plan:
     """The plan of a campaign on a machine. Raises BadInput for what is wrong in the campaign.
 
-    What this machine lacks (no MPI, no second core) is skipped and listed, unless the run says ``optional = false``.
+    What this machine lacks (no MPI, no second core) is skipped and listed, unless the run says ``optional = false``; so are
+    layers of which ``absent`` says why they are not here, as long as another one is.
     With ``shape`` only what is for that kind of node, or for every kind, is planned.
     """
     runs: dict[str, Run] = {}
@@ -47,7 +52,8 @@ def make(
             if missing and (not places or not entry.optional):
                 raise missing[0]
             skipped += [_absent(entry.workload, one) for one in missing]
-            for run in _runs(campaign, entry, places, place, history or {}, version, skipped):
+            turns = _turns(campaign, entry, place, absent, skipped)
+            for run in _runs(campaign, entry, places, place, history or {}, version, skipped, turns):
                 runs.setdefault(run.id, run)  # two entries that resolve to the same content are one run
         except Unavailable as error:
             if not entry.optional:
@@ -87,24 +93,27 @@ def _runs(
     history: History,
     version: str,
     skipped: list[Absent],
+    turns: Sequence[Turn],
 ) -> list[Run]:
-    """The runs of an entry. Those that differ in their MPI alone stand side by side; an MPI that cannot be is skipped."""
+    """The runs of an entry. Those that differ in their MPI or their layer alone stand side by side; an MPI that cannot be is
+    skipped."""
     try:
         workload = workloads.get(entry.workload)
     except BadInput as error:
         raise BadInput(error.what, where=place, hint=error.hint) from None
-    repeat = entry.repeat or campaign.repeat
     asked = campaigns.mpis(campaign, entry) if "ranks" in workload.params else ()
     if entry.mpi and not asked:
         raise BadInput(f"{workload.name} has no ranks, so that no MPI matters to it", where=place, hint="leave mpi out")
-    if asked and repeat == campaigns.Repeat():
-        repeat = campaigns.Repeat(min=LAUNCHES, max=LAUNCHES)
+    repeat = _repeat(campaign, entry, compared=bool(asked) or any(turn.pair for turn in turns))
     runs = []
     for where, combination in itertools.product(places, itertools.product(*entry.sweep.values())):
         given = {**entry.params, **dict(zip(entry.sweep, combination, strict=True))}
         wanted = workloads.check_params(workload, given, where=place)
-        for params, mpi, machine in _with_each(workload, wanted, where.machine, asked, place, skipped):
-            run_id = content_hash(workload.name, params, version, nodes=where.nodes, each=where.each, mpi=mpi)
+        resolved = _with_each(workload, wanted, where.machine, asked, place, skipped)
+        for (params, mpi, machine), turn in itertools.product(resolved, turns):
+            run_id = content_hash(
+                workload.name, params, version, nodes=where.nodes, each=where.each, mpi=mpi, turn=turn
+            )
             estimate_s = estimate(workload, params, machine, run_id, history)
             limit_s = campaigns.seconds(entry.limit, f"{place}: limit") if entry.limit else max(30.0, 10 * estimate_s)
             label = workload.label(params) if workload.label else label_of(workload, params)
@@ -113,7 +122,7 @@ def _runs(
                     id=run_id,
                     workload=workload.name,
                     params=params,
-                    label=label + (f", {mpi}" if mpi else "") + where.words,
+                    label=label + (f", {mpi}" if mpi else "") + _under(turn) + where.words,
                     estimate_s=estimate_s,
                     limit_s=limit_s,
                     repeat_min=repeat.min,
@@ -122,9 +131,43 @@ def _runs(
                     nodes=where.nodes,
                     each=where.each,
                     mpi=mpi,
+                    under=turn.under,
+                    pair=turn.pair,
                 )
             )
     return runs
+
+
+def _repeat(campaign: campaigns.Campaign, entry: campaigns.RunEntry, *, compared: bool) -> campaigns.Repeat:
+    """How often a run is launched: what is compared, unless something is said, as often as an interval needs."""
+    said = entry.repeat or campaign.repeat
+    unsaid = entry.repeat is None and said == campaigns.Repeat()
+    return campaigns.Repeat(min=LAUNCHES, max=LAUNCHES) if compared and unsaid else said
+
+
+def _turns(
+    campaign: campaigns.Campaign,
+    entry: campaigns.RunEntry,
+    place: str,
+    absent: Callable[[Asked], Unavailable | None],
+    skipped: list[Absent],
+) -> tuple[Turn, ...]:
+    """What each round of an entry launches under which layer. Raises BadInput, and Unavailable where no layer is here."""
+    layers = campaigns.layers(campaign, entry, place)
+    missing = {one: why for one in layers if (why := absent(one)) is not None}
+    here = [one for one in layers if one not in missing]
+    if missing and not any(one.label != NATIVE for one in here):
+        raise next(iter(missing.values()))
+    skipped += [_absent(f"{entry.workload} under {one.label}", why) for one, why in missing.items()]
+    return turns_of(here)
+
+
+def _under(turn: Turn) -> str:
+    """What a label says of a layer."""
+    if not turn.under:
+        return ""
+    name = label_of_layer(turn.under)
+    return f", native beside {turn.pair}" if turn.pair and name == NATIVE else f", under {name}"
 
 
 #: How often a run is launched with each of several MPIs, where nothing is said: the range of six ratios holds their median
@@ -223,14 +266,23 @@ def _view(machine: Machine, count: int) -> Machine:
 
 
 def content_hash(
-    workload: str, params: Params, version: str, *, nodes: int = 0, each: bool = False, mpi: str = ""
+    workload: str,
+    params: Params,
+    version: str,
+    *,
+    nodes: int = 0,
+    each: bool = False,
+    mpi: str = "",
+    turn: Turn = NO_LAYER,
 ) -> str:
-    """Twelve hexadecimal digits: the same workload, resolved parameters, version, place and MPI are the same run.
+    """Twelve hexadecimal digits: the same workload, resolved parameters, version, place, MPI and layer are the same run.
 
     The order of the parameters does not matter.
     """
-    place: list[object] = [nodes, each] if nodes or each or mpi else []
-    content = msgspec.json.encode([workload, sorted(params.items()), version, *place, *([mpi] if mpi else [])])
+    place: list[object] = [nodes, each] if nodes or each or mpi or turn.under else []
+    place += [mpi] if mpi or turn.under else []
+    place += [turn.under, turn.pair] if turn.under else []
+    content = msgspec.json.encode([workload, sorted(params.items()), version, *place])
     return hashlib.blake2b(content, digest_size=6).hexdigest()
 
 

@@ -34,16 +34,46 @@ Mpi = Annotated[
         show_default=False,
     ),
 ]
+Under = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--under",
+        metavar="KIND[,KIND]",
+        help="Under each of these layers: native, control, namespaces, bubblewrap, charliecloud:IMAGE, apptainer:IMAGE, "
+        "podman:IMAGE, NAME=COMMAND; may be given again. With native each of the others is launched in pairs with it. See "
+        "docs/overhead.md.",
+        show_default=False,
+    ),
+]
 #: Keys of a run that are no parameters of its workload.
 _OF_RUN = ("nodes", "repeat", "limit")
 _COUNT = re.compile(r"[0-9]{1,9}")
 
 
-def campaign(name: str, settings: Sequence[str] = (), mpi: str | None = None) -> tuple[str, str]:
-    """The TOML text of the requested campaign, with the MPIs that were named, and what to call it in messages. Raises
-    BadInput."""
+def campaign(
+    name: str, settings: Sequence[str] = (), mpi: str | None = None, under: Sequence[str] | None = None
+) -> tuple[str, str]:
+    """The TOML text of the requested campaign, with the MPIs and the layers that were named, and what to call it in
+    messages. Raises BadInput."""
     text, where = _campaign(name, settings)
-    return (text if mpi is None else _with_mpis(text, where, mpi)), where
+    text = text if mpi is None else _with_mpis(text, where, mpi)
+    return (with_layers(text, where, under) if under else text), where
+
+
+def with_layers(text: str, where: str, under: Sequence[str]) -> str:
+    """A campaign's text with the layers that its runs are to be under. Raises BadInput."""
+    from .. import campaign as campaigns
+    from ..layers import asked
+    from ..strict import to_toml
+
+    if campaigns.parse(text, where).under:
+        raise BadInput(
+            "the campaign names layers itself", where=where, hint="change `under` there, or leave --under out"
+        )
+    layers = asked.read_all(under, where="--under")
+    if not layers:
+        raise BadInput(f"--under {' '.join(under)!r} names none", where=where, hint="--under native,namespaces")
+    return f"under = {to_toml([one.text for one in layers])}\n{text}"
 
 
 def _with_mpis(text: str, where: str, asked: str) -> str:

@@ -52,6 +52,7 @@ VERBS: dict[str, Verb] = {
     "predict": Verb("predict"),
     "pairs": Verb("pairs"),
     "scaling": Verb("scaling"),
+    "overhead": Verb("overhead", options=_of_batches),
     "bigdata": Verb("bigdata", options=_of_batches),
     "trend": Verb("trend"),
     "site": Verb("site"),

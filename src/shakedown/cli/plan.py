@@ -14,6 +14,7 @@ def command(
     campaign: Annotated[str, typer.Argument(help="A shipped campaign, a TOML file, or a workload.")] = "quick",
     settings: _chosen.Settings = None,
     mpi: _chosen.Mpi = None,
+    under: _chosen.Under = None,
     nodes: Annotated[int, typer.Option(min=1, help="As on so many hosts that are all like this one.")] = 1,
     json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
 ) -> None:
@@ -24,10 +25,11 @@ def command(
     from .. import campaign as campaigns
     from ..campaign import plan
     from ..hosts.access import LocalHost
+    from ..layers import start
     from ..results import run_directory
     from ..units import show_seconds
 
-    text, where = _chosen.campaign(campaign, settings or (), mpi)
+    text, where = _chosen.campaign(campaign, settings or (), mpi, under)
     asked = campaigns.parse(text, where)
     made = plan.make(
         asked,
@@ -35,6 +37,7 @@ def command(
         where=where,
         history=plan.learn(run_directory.durations(Path("runs"))),
         version=__version__,
+        absent=lambda layer: start.missing(layer, LocalHost()),
     )
     if json:
         terminal.print_json(made)

@@ -60,6 +60,7 @@ def command(
     ] = "quick",
     settings: _chosen.Settings = None,
     mpi: _chosen.Mpi = None,
+    under: _chosen.Under = None,
     directory: _Directory = None,
     resume: _Resume = None,
     retry_failed: Annotated[bool, typer.Option(help="With --resume: measure again what failed.")] = False,
@@ -90,16 +91,16 @@ def command(
     how = _batch.how(ctx, retry_failed=retry_failed)
     if time_limit is not None:
         how = how._replace(time_limit_s=campaigns.seconds(time_limit, "--time-limit"))
-    if resume is not None and directory is not None:
-        raise BadInput("--directory and --resume exclude each other", hint="--resume goes on where it stopped")
+    _check_resumed(resume, directory, mpi, under)
     if resume is not None and str(resume) == "latest":
         resume = common.latest_run(Path("runs"))
     metered = campaign_meters.ask(meter or (), meter_interval, rest, LocalHost())
     if metered is not None:
         common.warn_of_passwords(metered.targets)
-    if resume is not None and mpi is not None:
-        raise BadInput("--mpi is for a new run directory", hint="--resume continues with the MPIs that were planned")
-    ran = _carried_out(campaign, settings or (), mpi, directory, resume, how, metered)
+    if resume is not None:
+        ran = session.go_on(resume, how, Terminal(), metered)
+    else:
+        ran = _begun(_chosen.campaign(campaign, settings or (), mpi, under), directory, how, metered)
     if ran is None:
         return
     if not report:
@@ -108,25 +109,29 @@ def command(
     raise typer.Exit(_reported(ran, formats, json=json))
 
 
-def _carried_out(
-    campaign: str,
-    settings: Sequence[str],
-    mpi: str | None,
-    directory: Path | None,
-    resume: Path | None,
-    how: How,
-    metered: Metered | None,
-) -> Ran | None:
-    """The run directory that is gone on with, or a new one; None where a job is left to itself."""
+def _check_resumed(resume: Path | None, directory: Path | None, mpi: str | None, under: Sequence[str] | None) -> None:
+    """Raises BadInput for what cannot be said of a run directory that is gone on with."""
+    if resume is None:
+        return
+    if directory is not None:
+        raise BadInput("--directory and --resume exclude each other", hint="--resume goes on where it stopped")
+    if mpi is not None:
+        raise BadInput("--mpi is for a new run directory", hint="--resume continues with the MPIs that were planned")
+    if under:
+        raise BadInput(
+            "--under is for a new run directory", hint="--resume continues with the layers that were planned"
+        )
+
+
+def _begun(asked: tuple[str, str], directory: Path | None, how: How, metered: Metered | None) -> Ran | None:
+    """A campaign, by its text and what to call that, in a new run directory; None where a job is left to itself."""
     from .. import campaign as campaigns
     from ..hosts.access import LocalHost
     from ..results import run_directory
     from ..run import session
     from ._observer import Terminal
 
-    if resume is not None:
-        return session.go_on(resume, how, Terminal(), metered)
-    text, where = _chosen.campaign(campaign, settings, mpi)
+    text, where = asked
     name = campaigns.parse(text, where).name
     path = directory or Path("runs") / run_directory.new_name(name, LocalHost().now_ns())
     return session.begin(text, where, path, how, Terminal(), metered)

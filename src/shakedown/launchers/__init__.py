@@ -46,6 +46,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     output: str = ""  # the file that the program leaves its result in, where that is not standard output
     starts_itself: bool = False  # begun once, on the first host of its job, it starts what it needs on the others
     site_mpi: bool = False  # an existing program, started by the mpirun on PATH rather than by the MPI of our programs
+    before: tuple[str, ...] = ()  # words in front of the program of each rank: a layer that it is started under
+    around: tuple[str, ...] = ()  # words in front of the launcher
 
 
 class Start(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,6 +147,7 @@ def wrap(
     start = _start_of(command, host, allocation, hosts, whole, build, root, environment)
     preferred = "" if whole or not command.ranks else environment.get("SHAKEDOWN_LAUNCHER", "")
     argv, env = choose(start, launcher, preferred).start(start)
+    argv = (*command.around, *argv)
     return argv, {**(library_path(start) if start.libraries else {}), **env, **command.env}
 
 
@@ -205,7 +208,7 @@ def _start_of(
     build = programs.build() if build is None else build
     fit = _fit_of(command, host, whole, build)
     start = Start(
-        argv=_program_for(command.argv, fit),
+        argv=(*command.before, *_program_for(command.argv, fit)),
         ranks=command.ranks,
         host=host,
         mpi=fit.mpi,

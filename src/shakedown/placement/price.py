@@ -1,10 +1,9 @@
 """What a placement costs: a factor with an interval, of launches of one command in turn. Pure.
 
 In each round the command is launched as it is and under every arrangement, in an order that is drawn; the ratio of times
-within a round is free of what drifts from round to round. The factor is the median of those ratios, and its interval that
-of order statistics, which supposes nothing of how times scatter (H. David and H. Nagaraja, "Order Statistics", 2003,
-section 7.1): it holds the median ratio in at least 95 of 100 series of independent rounds. Launches that did not end
-within the limit count as at least so long.
+within a round is free of what drifts from round to round. The factor and its interval are those of
+``statistics.paired_factor``: it holds the median ratio in at least 95 of 100 series of independent rounds. Launches that
+did not end within the limit count as at least so long.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Literal
 
 import msgspec
 
-from ..analysis.statistics import median_ranks, range_coverage
+from ..analysis.statistics import Side, paired_factor
 from ..records import Record
 
 AS_LAUNCHED = "as-launched"
@@ -42,6 +41,12 @@ class Launched(Record, frozen=True, kw_only=True):
 
 
 Verdict = Literal["costs", "pays", "not distinguished", "too few rounds", "did not end"]
+_VERDICTS: dict[Side, Verdict] = {
+    "above": "costs",
+    "below": "pays",
+    "not told apart": "not distinguished",
+    "too few pairs": "too few rounds",
+}
 
 
 class Factor(Record, frozen=True, kw_only=True):
@@ -80,18 +85,14 @@ def _factor(name: str, pairs: Sequence[tuple[float | None, float | None]], limit
     bounds = [_bounds(launched, other, limit_s) for launched, other in pairs]
     if not bounds:
         return Factor(arrangement=name, rounds=0, factor=None, verdict="too few rounds")
-    lows, highs = sorted(low for low, _ in bounds), sorted(high for _, high in bounds)
     empty = Factor(arrangement=name, rounds=len(bounds), factor=None, verdict="did not end", median_s=median_s)
     if not ended:
         return empty
-    factor = statistics.median(lows)
-    if range_coverage(len(bounds)) < LEVEL:
-        return msgspec.structs.replace(empty, factor=factor, verdict="too few rounds")
-    least, most = median_ranks(len(bounds), LEVEL)
-    low, high = lows[least], highs[most]
-    verdict: Verdict = "costs" if low > 1 else "pays" if high < 1 else "not distinguished"
-    upper = None if math.isinf(high) else high
-    return msgspec.structs.replace(empty, factor=factor, low=low, high=upper, verdict=verdict)
+    found = paired_factor([low for low, _ in bounds], [high for _, high in bounds], LEVEL)
+    made = msgspec.structs.replace(empty, factor=found.factor, verdict=_VERDICTS[found.side])
+    if found.side == "too few pairs":
+        return made
+    return msgspec.structs.replace(made, low=found.low, high=None if math.isinf(found.high) else found.high)
 
 
 def _bounds(launched: float | None, other: float | None, limit_s: float) -> tuple[float, float]:

@@ -124,6 +124,31 @@ class MpiComparison(Record, frozen=True, kw_only=True):
     values: tuple[WithMpi, ...]
 
 
+class Overhead(Record, frozen=True, kw_only=True):
+    """What a layer costs in one case: how many times worse its value is than the native one of the same pair.
+
+    ``factor`` is above 1 where the layer costs something: a time over the native time, the native rate over a rate.
+    """
+
+    workload: str
+    metric: str
+    title: str
+    unit: str
+    better: str
+    host: str
+    params: Params  # without the layer
+    under: str  # the layer's label
+    pairs: int
+    native: float  # median over its launches in these pairs
+    value: float  # the same under the layer
+    factor: float
+    low: float
+    high: float
+    level: float  # how surely the factor lies between these
+    side: Literal["above", "below", "not told apart", "too few pairs"]
+    within: float | None = None  # the least share within which it is equivalent to native; None: not known
+
+
 class PairMatrix(Record, frozen=True, kw_only=True):
     """Values of more pairs of nodes than findings are made of, as columns: one entry a pair in ``a``, ``b`` (numbers of
     places) and in what follows them."""
@@ -160,6 +185,7 @@ class Analysis(Record, frozen=True, kw_only=True):
     pairs: tuple[PairMatrix, ...] = ()  # matrices of so many pairs that findings keep the best and the worst alone
     scaling: tuple[Scaling, ...] = ()  # where the same work was measured at three counts of workers or more
     mpis: tuple[MpiComparison, ...] = ()  # where the same was measured with several MPIs
+    overheads: tuple[Overhead, ...] = ()  # where the same was measured natively and under a layer, in pairs
     power: PowerView | None = None  # where meters were read during the run
     skipped: tuple[Absent, ...] = ()
     not_begun: tuple[str, ...] = ()  # labels of the plan's runs that were not begun: interrupted, or no time was left

@@ -24,6 +24,8 @@ class Run(Record, frozen=True, kw_only=True):
     nodes: int = 0  # one job over so many hosts of the allocation; 0: not asked, the first host alone
     each: bool = False  # a copy on every host of the allocation, side by side
     mpi: str = ""  # with this one of the machine's MPIs, as machine.mpi calls it; empty: that of the programs
+    under: str = ""  # the layer that its program is started under, as it was written (layers.asked); empty: not asked
+    pair: str = ""  # the label of the layer of the pair that it is one launch of; empty: of none
 
 
 class Limit(Record, frozen=True, kw_only=True):

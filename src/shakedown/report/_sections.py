@@ -10,6 +10,7 @@ from ..records import Analysis, Finding
 from . import _failures, _first_page, _fleet, _machine, _methods, _power, _workload
 from . import groups as _groups
 from . import mpis as _mpis
+from . import overheads as _overheads
 from . import pairs as _pairs
 from . import scaling as _scaling
 
@@ -42,6 +43,8 @@ def _document(analysis: Analysis) -> Document:
         sections.append(groups)
     if mpis := _mpis.section(analysis.mpis):
         sections.append(mpis)
+    if overheads := _overheads.section(analysis.overheads, analysis.machine):
+        sections.append(overheads)
     if scaling := _scaling.section(analysis.scaling):
         sections.append(scaling)
     if power := _power.section(analysis):

@@ -11,9 +11,13 @@ import msgspec
 
 from .. import strict, workloads
 from ..errors import plain
+from ..layers import asked
+from ..layers.witness import Witnessed, refusal
+from ..layers.witness import provenance as layer_provenance
+from ..layers.witness import read as witness_records
 from ..machine import mpi as mpis
 from ..programs import events
-from ..records import Case, Disturbance, Job, Measurement, Notice, Phase, Plan, Run, State
+from ..records import SCORED, Case, Disturbance, Job, Measurement, Notice, Phase, Plan, Run, State
 from ..workloads.common import gpu
 
 #: How our programs end where something could not be measured (native/README.md).
@@ -114,6 +118,18 @@ def another_mpi(run: Run, facts: object) -> str:
     return f"requested {run.mpi}, and the program ran with {said}: its library was found before (LD_LIBRARY_PATH, run paths)"
 
 
+def under_layer(found: Measurement, run: Run, seen: Witnessed) -> Measurement:
+    """What a run under a layer left, with what its witnesses saw: one that they do not prove to have been there has no
+    result."""
+    layer = asked.read(run.under)
+    provenance = {**found.provenance, "under": layer_provenance(layer, seen)}
+    state, reason = found.state, found.reason
+    if why := refusal(layer, seen):
+        scored = state in (*SCORED, "garbage")
+        state, reason = ("failed", why) if scored else (state, f"{reason} ({why})")
+    return msgspec.structs.replace(found, state=state, reason=reason, provenance=provenance)
+
+
 def _completed(
     cases: tuple[Case, ...], notices: tuple[Notice, ...], workload: workloads.Workload, run: Run
 ) -> tuple[tuple[Case, ...], tuple[Notice, ...]]:
@@ -132,9 +148,12 @@ def _marked(cases: tuple[Case, ...], workload: workloads.Workload, run: Run) -> 
 
 
 def _placed(cases: tuple[Case, ...], run: Run) -> tuple[Case, ...]:
-    """The cases with the nodes and the MPI that were asked for."""
+    """The cases with the nodes, the MPI and the layer that were asked for; native ones with the layer beside which they
+    were launched."""
     before = {"nodes": run.nodes} if run.nodes else {}
     after = {"mpi": run.mpi} if run.mpi else {}
+    after |= {"under": asked.label(run.under)} if run.under else {}
+    after |= {"pair": run.pair} if run.pair and after["under"] == asked.NATIVE else {}
     if not before and not after:
         return cases
     return tuple(msgspec.structs.replace(case, params={**before, **case.params, **after}) for case in cases)
@@ -294,7 +313,8 @@ def recover(plan: Plan, run_id: str, repeat: int, folder: Path) -> Measurement |
         return None
     if run is None or job.end_ns is None:
         return None
-    return measurement(run, job, result_of(job, folder, stdout), stderr)
+    found = measurement(run, job, result_of(job, folder, stdout), stderr)
+    return under_layer(found, run, witness_records(folder)) if run.under else found
 
 
 def result_of(job: Job, folder: Path, stdout: bytes) -> bytes:

@@ -18,6 +18,7 @@ from ..campaign import Campaign, plan
 from ..errors import CannotMeasure, Interrupted, StoreFailed
 from ..files.atomic import write
 from ..hosts.access import HostAccess, LocalHost
+from ..layers import start as layer_start
 from ..metering import campaign_meters
 from ..metering.campaign_meters import Metered
 from ..records import Machine, Measurement, Plan
@@ -65,7 +66,15 @@ def new(path: Path, text: str, where: str, allocation: Allocation | None, shape:
         door = LocalHost()
         found = with_hosts(path, machine.machine(door), allocation)
         history = plan.learn(run_directory.durations(path.parent))
-        made = plan.make(asked, found, where=where, history=history, version=__version__, shape=shape)
+        made = plan.make(
+            asked,
+            found,
+            where=where,
+            history=history,
+            version=__version__,
+            shape=shape,
+            absent=lambda layer: layer_start.missing(layer, door),
+        )
         if not made.runs:
             reasons = "; ".join(f"{names}: {why}" for names, why in plan.by_reason(made.skipped))
             raise CannotMeasure("nothing in this campaign can run here", where=where, hint=reasons)

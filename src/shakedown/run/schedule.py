@@ -40,10 +40,12 @@ def next_step(plan: Plan, done: History, spent_s: float, left_s: float = math.in
     for the seconds that are left is passed over: a shorter one behind it may still fit.
     """
     rounds = max((run.repeat_max for run in plan.runs), default=0)
+    halved = _halved(plan, done)
     for repeat in range(1, rounds + 1):
         for run in in_turn(plan.runs, repeat):
             if (
                 (run.id, repeat) not in done
+                and run.id not in halved
                 and run.estimate_s <= left_s
                 and wants(run, repeat, done, plan.budget_s, spent_s)
             ):
@@ -52,14 +54,25 @@ def next_step(plan: Plan, done: History, spent_s: float, left_s: float = math.in
 
 
 def in_turn(runs: Sequence[Run], repeat: int) -> Iterator[Run]:
-    """The runs in the order of a round: those that stand side by side and differ in their MPI alone begin with another of
-    them in each, since what runs first finds the machine as another program left it."""
-    for _, group in itertools.groupby(
-        runs, key=lambda run: (run.workload, run.params, run.nodes, run.each, not run.mpi)
-    ):
+    """The runs in the order of a round: those that stand side by side and differ in their MPI alone, or are the launches of
+    a pair, begin with another of them in each, since what runs first finds the machine as another program left it."""
+    for _, group in itertools.groupby(runs, key=_side_by_side):
         same = list(group)
-        first = (repeat - 1) % len(same) if same[0].mpi else 0
+        first = (repeat - 1) % len(same) if same[0].mpi or same[0].pair else 0
         yield from (*same[first:], *same[:first])
+
+
+def _side_by_side(run: Run) -> tuple[object, ...]:
+    """What runs have in common that take turns: a pair is of one MPI."""
+    which = (run.pair, run.mpi) if run.pair else ("", bool(run.mpi))
+    return (run.workload, run.params, run.nodes, run.each, *which)
+
+
+def _halved(plan: Plan, done: History) -> set[str]:
+    """The runs of pairs of which one launch failed: the other would stand beside nothing."""
+    failed = {id_ for (id_, _), one in done.items() if one.state not in SCORED}
+    of_failed = [_side_by_side(run) for run in plan.runs if run.pair and run.id in failed]
+    return {run.id for run in plan.runs if run.pair and _side_by_side(run) in of_failed} if of_failed else set()
 
 
 def wants(run: Run, repeat: int, done: History, budget_s: float | None, spent_s: float) -> bool:
@@ -77,7 +90,10 @@ def wants(run: Run, repeat: int, done: History, budget_s: float | None, spent_s:
 def missing(plan: Plan, done: History) -> list[Step]:
     """What must still run, of each run its next repeat, in order."""
     steps = []
+    halved = _halved(plan, done)
     for run in plan.runs:
+        if run.id in halved:
+            continue
         repeat = next((number for number in range(1, run.repeat_min + 1) if (run.id, number) not in done), None)
         if repeat is not None and wants(run, repeat, done, None, 0):
             steps.append(Step(run, repeat))
@@ -102,7 +118,10 @@ def summary(record: Measurement) -> Done:
 def left_s(plan: Plan, done: History, spent_s: float) -> float:
     """Seconds that the rest of the plan is expected to take: what must run, and repeats as far as the budget goes."""
     must = may = 0.0
+    halved = _halved(plan, done)
     for run in plan.runs:
+        if run.id in halved:
+            continue
         count = sum((run.id, number) in done for number in range(1, run.repeat_max + 1))
         left = range(count + 1, run.repeat_max + 1)
         if not left or not wants(run, left[0], done, None, 0):

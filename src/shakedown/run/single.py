@@ -11,15 +11,17 @@ from typing import NamedTuple
 import msgspec
 
 from .. import launchers, workloads
-from ..errors import ShakedownError, StoreFailed
+from ..errors import ShakedownError, StoreFailed, Unavailable
 from ..hosts import hostlist
 from ..hosts.access import HostAccess
 from ..hosts.disturbance import DisturbanceWatch
 from ..hosts.process import Exit, Process
+from ..launchers import Command
+from ..layers import asked, start, witness
 from ..machine import mpi as mpis
 from ..machine.span import span
 from ..records import Host, Job, Machine, Measurement, Notice, Run, State
-from ..results.outcome import measurement, result_of
+from ..results.outcome import measurement, result_of, under_layer
 from ..results.run_directory import RunDirectory
 from ..schedulers import Allocation
 from . import fallback_store
@@ -52,6 +54,7 @@ def run_once(
         host = _with_mpi(where.host, run.mpi)
         command = workloads.get(run.workload).command(run.params, host)
         hosts = () if command.starts_itself else where.hosts or where.alone
+        command = _under(command, run, directory.folder_of(job), door, where)
         argv, env = launchers.wrap(command, host, allocation=allocation, hosts=hosts)
     except ShakedownError as error:  # what is missing now was there when the plan was made
         now = door.now_ns()
@@ -77,6 +80,8 @@ def run_once(
         ranks=command.ranks,
     )
     record = msgspec.structs.replace(record, notices=(*record.notices, *notices))
+    if run.under:
+        record = under_layer(record, run, witness.read(folder, command.ranks))
     return _keep(directory, job, record, in_job=in_job)
 
 
@@ -146,6 +151,23 @@ def place(run: Run, machine: Machine, allocation: Allocation | None, here: str) 
 def _with_mpi(host: Host, label: str) -> Host:
     """The host as it is with the MPI that a run is asked for with. Raises Unavailable."""
     return msgspec.structs.replace(host, software=mpis.only(host.software, label)) if label else host
+
+
+def _under(command: Command, run: Run, folder: Path, door: HostAccess, where: Place) -> Command:
+    """The command under the layer that the run is asked for under. Raises Unavailable where that cannot be."""
+    if not run.under:
+        return command
+    layer = asked.read(run.under)
+    if command.starts_itself and len(where.hosts) > 1:
+        raise Unavailable(
+            f"{run.workload} starts its parts on other hosts itself, where nothing would put them under {layer.label}",
+            hint="on one host it can be under a layer",
+        )
+    words = start.words(
+        layer, command.argv[0], folder.resolve(), door, ranks=command.ranks, hosts=max(1, len(where.hosts))
+    )
+    env = {**words.env, **command.env}
+    return msgspec.structs.replace(command, before=words.before, around=words.around, env=env)
 
 
 def without(run: Run, job: Job, state: State, reason: str) -> Measurement:

@@ -14,7 +14,7 @@ import statistics
 from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple
 
-from ..statistics import Interval, median_interval
+from ..statistics import Interval, paired_factor
 
 MARGIN = 1.05
 LEVEL = 0.05
@@ -40,7 +40,8 @@ def judge(table: Mapping[Hashable, Sequence[Sequence[float]]]) -> dict[Hashable,
         if not ratios:
             continue
         above = all(statistics.median(launch) > MARGIN for launch in launches if launch)
-        found[key] = Verdict(statistics.median(ratios), median_interval(ratios), len(ratios), len(launches), above)
+        factor = paired_factor(ratios)
+        found[key] = Verdict(factor.factor, Interval(factor.low, factor.high), factor.pairs, len(launches), above)
         chances[key] = _chance(sum(ratio > MARGIN for ratio in ratios), len(ratios))
     rejected = _holm(chances)
     return {

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...records import Scaling, ScalingPoint, ScalingSeries
-from ..statistics import median_interval
+from ..statistics import paired_factor
 from . import laws
 
 
@@ -70,10 +69,6 @@ def ratios(members: Sequence[Scaling]) -> list[Row]:
     return rows
 
 
-#: Rounds from which on the range of their ratios holds the median with 95 %.
-_ROUNDS = 6
-
-
 def _by_rounds(
     reference: ScalingSeries, series: ScalingSeries, point: ScalingPoint, other: ScalingPoint
 ) -> Ratio | None:
@@ -81,10 +76,10 @@ def _by_rounds(
     series that differ in something else."""
     if "mpi" not in reference.params or "mpi" not in series.params or reference.within_launch or series.within_launch:
         return None
-    if len(point.seconds) != len(other.seconds) or len(point.seconds) < _ROUNDS:
+    if not point.seconds or len(point.seconds) != len(other.seconds):
         return None
-    ratios = [mine / theirs for mine, theirs in zip(other.seconds, point.seconds, strict=True)]
-    return Ratio(statistics.median(ratios), *median_interval(ratios))
+    found = paired_factor([mine / theirs for mine, theirs in zip(other.seconds, point.seconds, strict=True)])
+    return None if found.side == "too few pairs" else Ratio(found.factor, found.low, found.high)
 
 
 def _half(a: Scaling, b: Scaling, of_a: int, of_b: int) -> float | None:
