@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import msgspec
-from seeds import SOURCE, Reader, files
+from seeds import SOURCE, Reader, at, files, line
 
 from shakedown.errors import UNREADABLE
 
