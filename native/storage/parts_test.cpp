@@ -148,6 +148,15 @@ void every_engine_reads_what_every_engine_wrote(Checks& checks) {
   checks.throws<Error>([] { choose_engine(Engine::calls, 8, true); }, "calls keep nothing in flight");
   checks.throws<Error>([&] { open_file({.path = place.path() + "/none"}); }, "a file that is not there");
   checks.throws<Error>([&] { open_mpi({.path = place.path() + "/none"}, false); }, "no MPI in this build");
+  // What cannot be removed is told by the reason for that, and not by the name that is then found to be there.
+  remove_before(place.path() + "/none");
+  std::string reason;
+  try {
+    remove_before(place.path());
+  } catch (const Error& error) {
+    reason = error.what();
+  }
+  checks.that(reason.find("removing " + place.path() + " failed") != std::string::npos, "why it cannot be removed");
 }
 
 void what_moved_is_read(Checks& checks) {

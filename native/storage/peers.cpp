@@ -134,8 +134,8 @@ int listener(std::uint16_t& port) {
 /// Written beside and renamed, so that nobody reads half of it; for its owner alone, as it holds the token.
 void announce(const std::string& meeting, const std::string& text) {
   const std::string beside = meeting + ".new";
-  unlink(beside.c_str());
-  const int fd = open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  const bool free = unlink(beside.c_str()) == 0 || errno == ENOENT;
+  const int fd = free ? open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
   const bool written =
       fd >= 0 && write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && fsync(fd) == 0;
   if (fd >= 0) close(fd);

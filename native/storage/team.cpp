@@ -97,7 +97,7 @@ void make_shared_files(Peers& peers, const std::vector<Worker>& workers, const R
   peers.together([&] {
     for (const auto& worker : workers) {
       if (worker.part.writer != 0) continue;
-      unlink(worker.part.path.c_str());
+      remove_before(worker.part.path);
       close(open_file({.path = worker.part.path, .write = true, .create = true, .exclusive = true}));
     }
   });
@@ -105,7 +105,7 @@ void make_shared_files(Peers& peers, const std::vector<Worker>& workers, const R
 
 std::unique_ptr<Transfers> open_part(const Worker& worker, const Round& round) {
   const bool makes = round.kernel == Kernel::write && round.layout.files == Files::own;
-  if (makes) unlink(worker.part.path.c_str());
+  if (makes) remove_before(worker.part.path);
   return open_transfers(round.engine,
                         {.path = worker.part.path,
                          .write = round.kernel != Kernel::read,

@@ -271,6 +271,10 @@ Error io_failed(const std::string& what) {
   return cannot(what + " failed: " + std::strerror(number), hint);
 }
 
+void remove_before(const std::string& path) {
+  if (unlink(path.c_str()) != 0 && errno != ENOENT) throw io_failed("removing " + path);
+}
+
 int open_file(const Opening& opening) {
   const int made = opening.create ? O_CREAT | (opening.exclusive ? O_EXCL : 0) : 0;
   const int flags = (opening.write ? O_WRONLY : O_RDONLY) | made | (opening.direct ? O_DIRECT : 0) | O_CLOEXEC;

@@ -56,6 +56,9 @@ std::unique_ptr<Transfers> open_transfers(Engine engine, const Opening& opening,
 
 /// In words with errno, and what to do about it.
 Error io_failed(const std::string& what);
+/// What may be left of the last sample goes, so that the file is a new one. Where it cannot, the reason is that of the
+/// storage: a name that is then found to exist says nothing.
+void remove_before(const std::string& path);
 int open_file(const Opening& opening);
 
 /// Declared alike by mpi_io.cpp and, in a build without an MPI, by no_mpi_io.cpp.

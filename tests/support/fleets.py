@@ -39,10 +39,12 @@ def fleet(
     scale: dict[int, float] | None = None,
     two_feeds: float = 0.0,
     feed_words: Callable[[int, str], dict[str, Any]] = lambda rack, side: {},
+    watts_per_node: float | None = None,
 ) -> Assessment:
     """The verdict on a submission of so many racks. ``copies``: rack -> whose readings it shows; ``scale``: what a rack's
     readings are multiplied by; ``two_feeds``: the share that the A feed carries where every rack has two."""
     raw, traces = described(racks), {}
+    raw["sets"][0] |= {"watts_per_node": watts_per_node} if watts_per_node else {}
     raw["feeds"] = []
     for rack in range(racks):
         t = np.arange(-600.0, 700.0)

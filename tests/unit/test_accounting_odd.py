@@ -13,6 +13,7 @@ from shakedown.errors import BadInput, CannotMeasure
 from shakedown.hosts.access import Result
 from shakedown.operate.accounting import readers, report, tables
 from shakedown.operate.accounting.loading import Store
+from shakedown.operate.accounting.readers import _unread
 from shakedown.operate.accounting.records import AccountingReport
 from support.engines import HEAD, T0, Job, gridengine, row, settled, torque
 
@@ -52,6 +53,29 @@ def test_a_stamp_of_long_before_any_engine_is_none_of_that_form(stamp: str, tmp_
     found, _ = settled(tmp_path / "again", "\n".join([HEAD, *lines]))
     assert sorted(found) == ["1", "3", "4"]
     assert found["3"]["end_s"] == T0 + 100 and found["4"]["submit_s"] is None
+
+
+def test_what_could_not_be_read_is_said_in_one_order_whatever_the_database_s(tmp_path: Path) -> None:
+    """DuckDB gives groups in any order, so that one file was told in two ways."""
+    rows = [(name, 2, "7", "x") for name in _unread._ORDER]
+    for seed in range(20):
+        random.Random(seed).shuffle(rows)
+        with Store(zone="UTC") as store, pytest.MonkeyPatch.context() as patch:
+            unread = _unread.Unread()
+            patch.setattr(store, "rows", lambda sql: rows)
+            unread.count(store)
+            assert unread.notices(store, "sacct") == 2
+        assert [one.text.split(" of ")[0] for one in store.notices] == list(_unread._ORDER)
+
+
+def test_of_rows_of_one_job_the_same_is_shown_each_time(tmp_path: Path) -> None:
+    lines = [row(4, f"{day:02}.10.2026", T0) for day in range(28, 0, -1)] + [row(1, T0, T0 + 1)]
+    for seed in range(3):
+        random.Random(seed).shuffle(lines)
+        with Store(zone="UTC") as store:
+            (tmp_path / "sacct").write_text("\n".join([HEAD, *lines]) + "\n")
+            readers.for_file(tmp_path / "sacct").read(store, tmp_path / "sacct")
+            assert ["such as '01.10.2026' of job 4" in one.text for one in store.notices] == [True]
 
 
 def test_a_negative_time_of_use_is_said_and_the_run_counts_from_start_to_end(tmp_path: Path) -> None:

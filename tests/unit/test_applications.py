@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -210,3 +211,11 @@ def test_what_documents_publish_of_applications_is_defined_once() -> None:
 
     own = {metric.name: metric for name in workloads.names() for metric in workloads.get(name).metrics}
     assert not set(published.metrics(own)) & set(own)
+
+
+def test_a_log_without_its_threads_is_refused(recordings: Path) -> None:
+    """RAxML's info file without the call, as a search of the spoiled logs found it."""
+    (path,) = (recordings / "raxml").glob("*.log")
+    spoiled = re.sub(r"RAxML was called as follows:|Master Pthread|Worker Pthread", "...", path.read_text())
+    with pytest.raises(Garbage, match="on how many threads"):
+        parsed("raxml", spoiled)

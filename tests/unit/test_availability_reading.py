@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -28,6 +32,19 @@ def test_recorded_events_of_a_real_slurm() -> None:
     assert len(history.events) == 6
     # Seen as far as the file tells: to the end of its last event.
     assert history.seen == ((1795304735, 1795307956),)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+@pytest.mark.parametrize("source", [EVENTS, WATCH])
+def test_histories_that_were_packed_away(source: Path, pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    plain = read(source)
+    packed = tmp_path / "packed"
+    packed.write_bytes(pack(source.read_bytes()))
+    found = read(packed)
+    assert rows(found) == rows(plain) and inventory(found) == inventory(plain) and found.seen == plain.seen
+    packed.write_bytes(packed.read_bytes()[:-20])
+    with pytest.raises(BadInput, match=r"ends in the middle|is damaged"):
+        read(packed)
 
 
 def write(path: Path, *lines: str, head: str = HEAD) -> Path:

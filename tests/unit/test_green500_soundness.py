@@ -100,6 +100,44 @@ def test_of_two_racks_a_factor_of_a_thousand_names_both() -> None:
     assert "kWh" in next(one.reason for one in found.unsound if one.feed == "rack001")
 
 
+@pytest.mark.parametrize("quantity", ["energy", "power"])
+@pytest.mark.parametrize("racks", [2, 3])
+@pytest.mark.parametrize("share", [0.5, 0.62])
+def test_a_rack_without_its_b_feed_among_two_or_three(quantity: str, racks: int, share: float) -> None:
+    """Its A feed alone reads a half or less; of two not which is wrong, unless what a node draws is stated."""
+    found = fleets.fleet(racks, quantity=quantity, scale={1: share})
+    assert found.level == 0 and found.efficiency is None
+    assert named(found) == dict.fromkeys(["rack001"] if racks == 3 else ["rack000", "rack001"], "scale")
+    one = found.unsound[-1]
+    assert "one feed of two?" in one.reason and "too little" in one.effect
+    stated = fleets.fleet(racks, quantity=quantity, scale={1: share}, watts_per_node=590.0)
+    assert named(stated) == {"rack001": "scale"}
+
+
+@pytest.mark.parametrize("racks", [2, 3, 12])
+def test_a_rack_with_one_feed_where_its_likes_have_two(racks: int) -> None:
+    """Even where the A feeds carry most: 0.8 of what the likes draw."""
+
+    def without_b(rack: int, side: str) -> dict[str, Any]:
+        return {"of": ""} if (rack, side) == (1, "B") else {}
+
+    found = fleets.fleet(racks, two_feeds=0.8, step=360.0, feed_words=without_b)
+    assert named(found) == {"rack001A": "scale"} and found.level == 0
+    assert "it has 1 feed where its likes have 2" in found.unsound[0].reason
+    assert not fleets.fleet(racks, two_feeds=0.8, step=360.0).unsound
+
+
+@pytest.mark.parametrize("quantity", ["energy", "power"])
+@pytest.mark.parametrize("factor", [1.031, 0.97])
+@pytest.mark.parametrize("racks", [2, 24])
+def test_a_copy_times_a_factor(quantity: str, factor: float, racks: int) -> None:
+    found = fleets.fleet(racks, quantity=quantity, copies={1: 0}, scale={1: factor}, step=2.0)
+    assert named(found) == {"rack001": "copy"} and found.level == 0
+    assert "those of 'rack000' times" in found.unsound[0].reason
+    told = float(found.unsound[0].reason.split(" times ")[1].split(":")[0])
+    assert told == pytest.approx(factor, rel=2e-3)
+
+
 def test_a_counter_that_stalls_and_catches_up_is_sound() -> None:
     """A collector that answers from its memory for a minute, amid the core phase: no energy is lost."""
 

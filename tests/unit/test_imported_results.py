@@ -11,12 +11,13 @@ import pytest
 from typer.testing import CliRunner
 
 from shakedown import workloads
-from shakedown.analysis import build, compare, several
+from shakedown.analysis import build, circumstances, compare, several
 from shakedown.cli.app import app
 from shakedown.errors import BadInput
 from shakedown.records import Metric
 from shakedown.results import imported
 from shakedown.results.run_directory import RunDirectory
+from shakedown.workloads.common import application_log
 
 XHPL = "hpl/netlib-2.3-1-rank.log"
 HPCC = "hpcc/hpccoutf-1.5.0-debian-2-ranks.txt"
@@ -137,3 +138,52 @@ def test_the_verb_makes_the_report(recordings: Path, tmp_path: Path, monkeypatch
     assert "imported" in (folder / "report.md").read_text()
     for more in (["--date", "yesterday"], ["--zone", "Mars/Base"], ["--host", "n[1-2]"]):
         assert isinstance(CliRunner().invoke(app, [*words, *more]).exception, BadInput)
+
+
+OPENFOAM = """Build  : _f3950763fe-20191219 OPENFOAM=1912
+Exec   : simpleFoam -parallel
+nProcs : 4
+Hosts  :
+(
+    (n1 2)
+    (n2 2)
+)
+Create time
+Time = 1
+smoothSolver:  Solving for Ux, Initial residual = 1, Final residual = 0.05, No Iterations 2
+ExecutionTime = 611.07 s  ClockTime = 615 s
+End
+Finalising parallel run
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "step", "spoil", "nodes"),
+    [
+        ("xhpl", "hpl/intel-2.3-12-ranks.log", "", ("", ""), None),
+        ("xhpl", XHPL, "", ("", ""), 1),
+        ("hpcc", HPCC, "", ("", ""), None),
+        ("mccalpin", STREAM, "", ("", ""), 1),
+        ("gromacs", "gromacs/generated-water-2-ranks.log", "mdrun", ("on 1 node with", "on 3 nodes with"), 3),
+        ("gromacs", "gromacs/generated-water-2-ranks.log", "mdrun", ("Running on 1 node with", "Running with"), None),
+        ("quantum_espresso", "quantum_espresso/generated-slab-2-ranks.log", "scf", ("   1 nodes", "  16 nodes"), 16),
+        ("openfoam", "", "", ("", ""), 2),
+        ("openfoam", "", "", ("Hosts  :", "Roots  :"), None),
+    ],
+)
+def test_nodes_are_those_that_a_log_states(
+    name: str, file: str, step: str, spoil: tuple[str, str], nodes: int | None, recordings: Path, tmp_path: Path
+) -> None:
+    """Over how many nodes several ranks lay no log says, unless it does."""
+    text = (recordings / file).read_text() if file else OPENFOAM
+    text = application_log.parts(text, name, step)[step].whole if step else text  # as a user has it
+    assert spoil[0] in text
+    (tmp_path / "log").write_text(text.replace(*spoil))
+    logs = read(name, tmp_path / "log", host="n1", date=datetime(2026, 5, 4, tzinfo=UTC))
+    imported.create(tmp_path / "run", workloads.get(name), logs)
+    analysis, _ = build.analyse(RunDirectory.open(tmp_path / "run"))
+    setting = circumstances.setting_of(analysis)
+    metrics = {one.name: one for one in workloads.get(name).metrics}
+    found = [one for one in analysis.findings if one.metric in metrics]
+    assert found
+    assert {circumstances.of_finding(one, metrics[one.metric], setting).nodes for one in found} == {nodes}

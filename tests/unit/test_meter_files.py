@@ -193,3 +193,21 @@ def test_a_stamp_with_its_offset_is_read_exactly(moment: datetime.datetime, zone
     found = times.Clock(times.Spec("stamp", order="ymd")).read(text)
     micros = (moment - offset - datetime.datetime(1970, 1, 1)) // datetime.timedelta(microseconds=1)
     assert found is not None and found.ns == micros * 1000
+
+
+def test_nul_bytes_at_the_begin_are_no_text_and_further_on_lost_lines(tmp_path: Path) -> None:
+    text = ("time,power_w\n" + "".join(f"{T0 + i},{300 + i}\n" for i in range(40))).encode()
+    for spoiled in (b"\0" + text, text[:5] + b"\0" + text[5:], text.decode().encode("utf-16-le"), b"\0" * 500):
+        (tmp_path / "a.csv").write_bytes(spoiled)
+        with pytest.raises(BadInput, match="NUL bytes"):
+            meters.get("csv").open(parse_target(f"csv:{tmp_path}/a.csv"), LocalHost())
+    cut = text.rfind(b"\n", 0, -1) + 1
+    for spoiled, last in (
+        (text + b"\0" * 100 + b"\n", 339.0),  # a crash, and nothing since
+        (text + b"\0" * 100 + b"%d,351\n" % (T0 + 50), 351.0),  # a crash, and the logger began again
+        (text[:cut] + b"\0" * 4096 + b"\n" + text[cut:], 339.0),
+        (text[:-3] + b"\0" + text[-3:], None),
+    ):
+        (tmp_path / "a.csv").write_bytes(spoiled)
+        (one,) = meters.get("csv").open(parse_target(f"csv:{tmp_path}/a.csv"), LocalHost()).read()
+        assert one.value == last and one.status is (Status.GAP if last is None else Status.OK)

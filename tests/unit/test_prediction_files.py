@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import json
+import lzma
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +82,19 @@ def refused(*words: str | Path) -> BadInput:
     assert isinstance(done.exception, BadInput), done.output
     assert done.exception.hint
     return done.exception
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_packed_logs_and_hpl_dat_say_the_same(pack: Any, log: Path, dat: Path, tmp_path: Path) -> None:
+    """As `shakedown import` takes them."""
+    plain = predict(log, dat, "--ranks-per-node", "4")
+    packed = [tmp_path / f"{one.name}.packed" for one in (log, dat)]
+    for one, made in zip((log, dat), packed, strict=True):
+        made.write_bytes(pack(one.read_bytes()))
+    found = predict(*packed, "--ranks-per-node", "4")
+    assert found["ranking"] == plain["ranking"]
+    packed[0].write_bytes(packed[0].read_bytes()[:-20])
+    assert refused(*packed, "--ranks-per-node", "4").exit_code == 2
 
 
 def test_a_log_calibrates_and_the_grids_of_an_hpl_dat_are_ranked(log: Path, dat: Path, tmp_path: Path) -> None:

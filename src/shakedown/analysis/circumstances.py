@@ -79,10 +79,24 @@ def _hosts(one: Finding, setting: Setting) -> tuple[tuple[str, ...], list[Host]]
     return names, known
 
 
-def _nodes(params: Params, names: tuple[str, ...]) -> int:
-    """The hosts that are named, or as many as a program counted, whose log names one of them."""
+def _nodes(params: Params, names: tuple[str, ...]) -> int | None:
+    """The hosts that are named, or as many as a program counted, whose log names one of them. Over how many nodes the ranks
+    of an imported log lay, only the log can say: None where it does not."""
     counted = params.get("nodes")
-    return max(len(names), counted) if isinstance(counted, int) else len(names)
+    if isinstance(counted, int):
+        return max(len(names), counted)
+    return None if len(names) == 1 and _imported(params) and _ranks(params) > 1 else len(names)
+
+
+def _imported(params: Params) -> bool:
+    return IMPORTED.items() <= params.items()
+
+
+def _ranks(params: Params) -> int:
+    """How many processes a case says that it had; 1 where it does not speak of them."""
+    grid = (params.get("p"), params.get("q"))
+    counted = params.get("ranks", math.prod(grid) if all(isinstance(one, int) for one in grid) else 1)
+    return counted if isinstance(counted, int) else 1
 
 
 def _device(params: Params) -> str:
@@ -100,7 +114,7 @@ def _devices(params: Params) -> int:
 def _cores(params: Params) -> int | None:
     """Threads on each rank; None where the program tells neither. Ranks that we start without threads have a core each;
     how many threads those of an imported log had, only the log can say."""
-    if IMPORTED.items() <= params.items() and not isinstance(params.get("threads"), int):
+    if _imported(params) and not isinstance(params.get("threads"), int):
         return None
     counts = [params[name] for name in ("threads", "ranks") if isinstance(params.get(name), int)]
     return math.prod(int(count) for count in counts) if counts else None

@@ -18,7 +18,9 @@ SHOWN = 20
 
 
 def command(
-    files: Annotated[list[Path], typer.Argument(help="CSV (.gz too) or Parquet: a column a channel, or key columns.")],
+    files: Annotated[
+        list[Path], typer.Argument(help="CSV (packed or not) or Parquet: a column a channel, or key columns.")
+    ],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The trace to write. Without it the files are only looked at.")
     ] = None,

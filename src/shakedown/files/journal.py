@@ -8,7 +8,7 @@ get every line with its number, decoded strictly or with what is wrong with it, 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Generic, Literal, NamedTuple, TypeVar
@@ -35,13 +35,18 @@ class Row(NamedTuple, Generic[_T]):
 def rows(path: Path, decoder: msgspec.json.Decoder[_T]) -> Iterator[Row[_T]]:
     """Every line, blank ones too, one in memory at a time. Raises OSError."""
     with open(path, "rb") as file:
-        for number, whole in enumerate(file, 1):
-            torn = not whole.endswith(b"\n")
-            line = whole if torn else whole[:-1]
-            try:
-                yield Row(number, line, decoder.decode(line), "", torn)
-            except UNREADABLE as error:
-                yield Row(number, line, None, str(error), torn)
+        yield from decoded(file, decoder)
+
+
+def decoded(lines: Iterable[bytes], decoder: msgspec.json.Decoder[_T]) -> Iterator[Row[_T]]:
+    """The lines of a journal that is open, whoever unpacked it."""
+    for number, whole in enumerate(lines, 1):
+        torn = not whole.endswith(b"\n")
+        line = whole if torn else whole[:-1]
+        try:
+            yield Row(number, line, decoder.decode(line), "", torn)
+        except UNREADABLE as error:
+            yield Row(number, line, None, str(error), torn)
 
 
 class Appender:

@@ -23,16 +23,17 @@ _FORMATS: tuple[tuple[bytes, str, Callable[[Path], object]], ...] = (
     (b"BZh", "bzip2", bz2.BZ2File),
 )
 _BUFFER_BYTES = 1 << 20
+_GIVE = "give a file that can be read"
 
 
-def opened(path: Path) -> IO[bytes]:
+def opened(path: Path, *, hint: str = _GIVE) -> IO[bytes]:
     """A file, unpacked where its first bytes say that it is packed. Raises BadInput, also while it is read."""
     try:
         file = open(path, "rb")  # noqa: SIM115 - given to the caller
         magic = file.read(6)
         file.seek(0)
     except OSError as error:
-        raise _unreadable(path, error) from None
+        raise _unreadable(path, error, hint) from None
     for sign, name, unpack in _FORMATS:
         if magic.startswith(sign):
             file.close()
@@ -40,13 +41,25 @@ def opened(path: Path) -> IO[bytes]:
     return file
 
 
-def read_text(path: Path, *, most_bytes: int) -> str:
+def is_packed(begin: bytes) -> bool:
+    """Whether a file that begins so (six bytes or more, if it has them) is packed."""
+    return any(begin.startswith(sign) for sign, _, _ in _FORMATS)
+
+
+def opened_text(
+    path: Path, *, encoding: str = "utf-8", errors: str = "replace", newline: str | None = None, hint: str = _GIVE
+) -> io.TextIOWrapper:
+    """A file as text, unpacked where it is packed; the rest as of ``open``. Raises BadInput, also while it is read."""
+    return io.TextIOWrapper(opened(path, hint=hint), encoding=encoding, errors=errors, newline=newline)
+
+
+def read_text(path: Path, *, most_bytes: int, hint: str = _GIVE) -> str:
     """The text of a whole file; bytes that are no UTF-8 are shown as such. Raises BadInput, also where it is larger."""
-    with opened(path) as file:
+    with opened(path, hint=hint) as file:
         try:
             data = file.read(most_bytes + 1)
         except OSError as error:
-            raise _unreadable(path, error) from None
+            raise _unreadable(path, error, hint) from None
     if len(data) > most_bytes:
         raise BadInput(
             f"holds more than {most_bytes >> 20} MiB", where=str(path), hint="give the part of it that holds the result"
@@ -54,8 +67,8 @@ def read_text(path: Path, *, most_bytes: int) -> str:
     return data.decode("utf-8", "replace").removeprefix("\ufeff")
 
 
-def _unreadable(path: Path, error: OSError) -> BadInput:
-    return BadInput(f"cannot be read: {error.strerror or error}", where=str(path), hint="give a file that can be read")
+def _unreadable(path: Path, error: OSError, hint: str) -> BadInput:
+    return BadInput(f"cannot be read: {error.strerror or error}", where=str(path), hint=hint)
 
 
 class _Unpacked(io.RawIOBase):

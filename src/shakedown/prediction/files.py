@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from ..errors import BadInput
+from ..files import packed
 from ..records import Case
 from ..workloads import Garbage, xhpl
 from ..workloads.common import hpl_dat
@@ -55,14 +56,7 @@ def read(paths: Iterable[Path], ranks_per_node: int, threads: int = 1) -> Files:
 
 
 def _text(path: Path) -> str:
-    try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise BadInput("is larger than any log of HPL", where=str(path), hint="give the log alone")
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise BadInput(
-            f"cannot be read: {error.strerror}", where=str(path), hint="give a run directory, a log or an HPL.dat"
-        ) from None
+    return packed.read_text(path, most_bytes=_MOST_BYTES, hint="give a run directory, a log or an HPL.dat")
 
 
 def _cases(text: str, path: Path) -> tuple[Case, ...]:

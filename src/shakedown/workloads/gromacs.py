@@ -200,7 +200,8 @@ def parse(text: str, params: Params) -> tuple[Case, ...]:
     phases = {name: took for name, took in rows.items() if name not in ("Total", "Breakdown of PME mesh computation")}
     work = {"atom_steps": float(atoms) * steps, "simulated_s": simulated}
     told |= {"atoms": atoms}
-    result = Result(told, work, wall, wall, phases, _ranks(whole), checks[0], checks[1:])
+    nodes = log.nodes_stated(whole, r"^Running on (\d{1,9}) nodes? with total ")
+    result = Result(told, work, wall, wall, phases, _ranks(whole), checks[0], checks[1:], nodes)
     return log.cases(part, result)
 
 

@@ -151,7 +151,9 @@ def parse(text: str, params: Params) -> tuple[Case, ...]:
     if given is None:
         took = _clock(part)
         told: Params = {"case": "own case", "steps": steps, "check": "not verified"}
-        return log.cases(part, Result(told, {"steps": float(steps)}, took, took, {}, _ranks(part), None))
+        return log.cases(
+            part, Result(told, {"steps": float(steps)}, took, took, {}, _ranks(part), None, (), _nodes(part))
+        )
     n, asked, span, seed = (int(one) for one in given.groups()[:4])
     if steps != asked:
         raise Garbage(f"the output has {steps} steps of {asked}")
@@ -170,6 +172,15 @@ def parse(text: str, params: Params) -> tuple[Case, ...]:
         residual=checks[0],
     )
     return (*cases, *((each,) if iterations else ()))
+
+
+def _nodes(part: Part) -> int:
+    """The hosts that a solver lists with the ranks of each, of all of its runs in the log; 0 where it lists none."""
+    listed = re.findall(
+        r"^Hosts +:\s{1,3}\((\s{1,9}(?:\(\S{1,255} \d{1,9}\)\s{1,9}){1,99999})\)", part.text, re.MULTILINE
+    )
+    counts = {len(set(re.findall(r"\((\S+) \d+\)", one))) for one in listed}
+    return counts.pop() if len(counts) == 1 else 0
 
 
 def _clock(part: Part) -> float:

@@ -238,7 +238,8 @@ def parse(text: str, params: Params) -> tuple[Case, ...]:
     checks = _checks(part, told, many)
     told |= {"atoms": many}
     work = {"atom_iterations": float(many * iterations)}
-    result = Result(told, work, total, total, timers, _ranks(part), checks[0], checks[1:])
+    nodes = log.nodes_stated(part.text, r"^ +MPI processes distributed on +(\d{1,9}) nodes?$")
+    result = Result(told, work, total, total, timers, _ranks(part), checks[0], checks[1:], nodes)
     cases = log.cases(part, result)
     each = Case(
         kernel="iterations",

@@ -98,8 +98,10 @@ def parse(text: str, params: Params) -> tuple[Case, ...]:
         raise Garbage("the phases in the log take longer than the analysis")
     count = int(_number(search.text, r"^Overall Time for (\d{1,9}) Rapid Bootstraps", "the number of bootstraps"))
     patterns = int(_number(search.text, r"^Alignment has (\d{1,12}) distinct alignment patterns", "patterns"))
-    truth = phylogeny.truth(parts)
-    told = {**phylogeny.told(truth), "patterns": patterns, "bootstraps": count, "threads": _threads(search)[0]}
+    truth, seen = phylogeny.truth(parts), _threads(search)
+    if not seen:
+        raise Garbage("the log does not say on how many threads the program ran")
+    told = {**phylogeny.told(truth), "patterns": patterns, "bootstraps": count, "threads": seen[0]}
     check = None
     more: tuple[Residual, ...] = ()
     if truth is None:
@@ -112,7 +114,7 @@ def parse(text: str, params: Params) -> tuple[Case, ...]:
         more = (phylogeny.likelihood(truth, found),)
     asked = params.get("threads")
     part = search._replace(ranks=asked if isinstance(asked, int) and search.wall_s is not None else 0)
-    result = Result(told, {"bootstraps": float(count)}, total, total, phases, _threads(search), check, more)
+    result = Result(told, {"bootstraps": float(count)}, total, total, phases, seen, check, more)
     work = Case(
         kernel="bootstraps",
         params=told,

@@ -16,8 +16,11 @@ import numpy as np
 
 from ... import times
 from ...errors import BadInput
+from ...files.packed import opened_text
 from ...hosts import hostlist
 from ...metering.trace import Floats, Ints
+
+_GIVE = "give a CSV or Parquet file of jobs"
 
 _NAMES = {
     "job": ("job", "job_id", "jobid", "id"),
@@ -154,7 +157,7 @@ def _columns(path: Path) -> dict[str, list[Any]]:
             raise BadInput("cannot be read as Parquet", where=str(path), hint="give the jobs' file") from None
         return {name: [row[at] for row in rows] for at, name in enumerate(names)}
     try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
+        with opened_text(path, encoding="utf-8-sig", errors="strict", newline="", hint=_GIVE) as file:
             head = file.readline()
             file.seek(0)
             # A bar comes first: sacct --parsable2 has commas within its lists of nodes.
@@ -162,7 +165,7 @@ def _columns(path: Path) -> dict[str, list[Any]]:
             lines = [row for row in csv.reader(file, delimiter=delimiter) if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         why = (error.strerror or "") if isinstance(error, OSError) else "it is not UTF-8 text with cells"
-        raise BadInput(f"cannot be read: {why}", where=str(path), hint="give a CSV or Parquet file of jobs") from None
+        raise BadInput(f"cannot be read: {why}", where=str(path), hint=_GIVE) from None
     if not lines:
         raise BadInput("is empty", where=str(path), hint="a line of names, then a line a job: job,nodes,begin,end")
     names = [name.strip() for name in lines[0]]

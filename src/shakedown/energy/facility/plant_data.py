@@ -14,10 +14,13 @@ from numpy.typing import NDArray
 
 from ... import times
 from ...errors import BadInput, nearest
+from ...files.packed import opened_text
 from ...metering.meters import Channel, Status, channel_key
 from ...metering.trace import Floats, Ints, Trace, trace
 from ...metering.trace import read as read_traces
 from .plant import Plant, Sensor
+
+_BESIDE = "give its path beside the plant file"
 
 _OVERRANGE = ("-ol-", "ol", "+ol", "over", "overrange", "----")
 
@@ -65,15 +68,13 @@ def _read(path: Path, where: str) -> _File:
     if path.suffix.lower() == ".parquet":
         return _read_parquet(path, where)
     try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
+        with opened_text(path, encoding="utf-8-sig", errors="strict", newline="", hint=_BESIDE) as file:
             head = file.readline()
             file.seek(0)
             delimiter = max(",;\t", key=head.count)
             rows = list(csv.reader(file, delimiter=delimiter))
     except OSError as error:
-        raise BadInput(
-            f"cannot be read: {error.strerror}", where=where, hint="give its path beside the plant file"
-        ) from None
+        raise BadInput(f"cannot be read: {error.strerror}", where=where, hint=_BESIDE) from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise BadInput(
             f"is not a CSV file: {error}", where=where, hint="save it as UTF-8 with commas or semicolons"

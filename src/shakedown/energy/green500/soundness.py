@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...metering.trace import Trace
+from ...metering.trace import Floats, Trace
 from ...records import Record
 from ...units import show
-from ..anomalies import copied, still
+from ..anomalies import copied, scaled, still
 from ..anomalies.signs import PLAUSIBLE
 from . import intervals
 from .feeds import load_of
@@ -34,8 +34,11 @@ FLEET = 4
 ODD_FACTOR, ODD_SIGMA = 1.5, 8.0
 #: Beyond this factor it is a unit rather than a meter that froze.
 GROSS = 30.0
-#: Two or three loads of like nodes, and a stated power of a node, differ by less than these.
-FEW_FACTOR, STATED_FACTOR = 3.0, 10.0
+#: Three loads of like nodes of which no two agree within ALIKE_FACTOR, and a stated power of a node, differ by less than
+#: these.
+FEW_FACTOR, STATED_FACTOR, ALIKE_FACTOR = 3.0, 10.0, 1.2
+#: A load with fewer feeds than its likes draws less than these by no more than this.
+SHORT_FACTOR = 1.1
 #: What changes by this share at the like feeds, a feed of the same nodes must show.
 SEEN_CHANGE = 0.10
 #: Factors between what is meant and what is read, with the mistake that reads too little, and too much.
@@ -218,29 +221,58 @@ def _implausible(submission: Submission, loads: Sequence[_Load], total: float) -
 # ----------------------------------------------------------------------------------------------------------------- fleet
 
 
+class _Reference(NamedTuple):
+    """What a load's power of a node is held against: the logarithm that is usual, how far it may be off, and beyond what
+    chance does not explain it."""
+
+    usual: float
+    limit: float
+    chance: float
+    against: str
+
+
 def _fleet(submission: Submission, loads: Sequence[_Load], total: float) -> Iterator[tuple[float, Unsound]]:
-    """Each load of a set against the median power of a node over all of them: beyond a factor and many robust deviations
-    (1.4826 median |x - median|) of the logarithms it is odd. Of two or three, and of one against the stated power of a
-    node, only a gross factor tells; of two, not which is wrong. With the factor, above 1."""
+    """Each load of a set against the power of a node of its likes (``_references``), and closer where it has fewer feeds
+    than these and draws less. With the factor, above 1."""
     for nodes in submission.description.sets:
         like = [one for one in _like(loads, nodes.name) if one.watts > 0]
         logs = np.log([one.watts / one.nodes for one in like])
-        stated, middle = nodes.watts_per_node, float(np.median(logs)) if like else 0.0
-        if len(like) >= FLEET:
-            sigma = 1.4826 * float(np.median(np.abs(logs - middle)))
-            usual, limit = np.full(len(like), middle), max(math.log(ODD_FACTOR), ODD_SIGMA * sigma)
-            against = f"the median of {len(like)} like loads"
-        elif stated is not None and len(like):
-            usual, limit = np.full(len(like), math.log(stated)), math.log(STATED_FACTOR)
-            against = "stated of a node"
-        elif len(like) > 1:
-            usual = logs[::-1] if len(like) == 2 else np.full(len(like), middle)
-            limit, against = math.log(FEW_FACTOR), "that of the others: one is wrong"
-        else:
-            continue
-        for i in np.flatnonzero(np.abs(logs - usual) > limit):
-            for one in _odd(like[i], float(usual[i]), against, total):
-                yield math.exp(abs(float(logs[i] - usual[i]))), one
+        feeds = [len(one.feeds) for one in like]
+        for i, load in enumerate(like):
+            for held in _references(logs, i, nodes.watts_per_node):
+                usual = float(np.median(feeds[:i] + feeds[i + 1 :])) if len(feeds) > 1 else 0
+                short = feeds[i] < usual and logs[i] < held.usual
+                limit = min(held.limit, max(math.log(SHORT_FACTOR), held.chance)) if short else held.limit
+                if abs(float(logs[i]) - held.usual) > limit:
+                    lacks = f"; it has {feeds[i]} feed where its likes have {usual:g}" if short else ""
+                    for one in _odd(load, held.usual, held.against + lacks, total):
+                        yield math.exp(abs(float(logs[i]) - held.usual)), one
+                    break
+
+
+def _references(logs: Floats, i: int, stated_w: float | None) -> Iterator[_Reference]:
+    """Of four or more the median, beyond a factor and many robust deviations (1.4826 median |x - median|) of the logarithms.
+    Of three the two others where they agree, else their median by a gross factor. Of two the other: not which is wrong,
+    unless one of them is what a node is stated to draw. A stated power is no measurement, and only a gross factor tells."""
+    middle, others = float(np.median(logs)), np.delete(logs, i)
+    stated = math.log(stated_w) if stated_w else None
+    odd = math.log(ODD_FACTOR)
+    if len(logs) >= FLEET:
+        chance = ODD_SIGMA * 1.4826 * float(np.median(np.abs(logs - middle)))
+        yield _Reference(middle, max(odd, chance), chance, f"the median of {len(logs)} like loads")
+        return
+    if len(others) == 2 and np.ptp(others) > math.log(ALIKE_FACTOR):
+        yield _Reference(middle, math.log(FEW_FACTOR), 0.0, "that of the others: one is wrong")
+    elif len(others) == 2:
+        yield _Reference(float(others.mean()), odd, float(np.ptp(others)), "that of the two others")
+    elif len(others) == 1:
+        near = [stated is not None and abs(one - stated) < odd for one in (float(logs[i]), float(others[0]))]
+        if near != [True, False]:
+            yield _Reference(
+                float(others[0]), odd, 0.0, "that of the other" + ": one is wrong" * (near != [False, True])
+            )
+    if stated is not None:
+        yield _Reference(stated, math.log(STATED_FACTOR), 0.0, "stated of a node")
 
 
 def _odd(load: _Load, usual: float, against: str, total: float) -> Iterator[Unsound]:
@@ -341,14 +373,17 @@ def _copies(
         trace = submission.traces[one.channel]
         traces[one.name] = trace.take(trace.ok & (trace.t_ns >= core.begin_ns) & (trace.t_ns <= core.end_ns))
     by_name = {one.name: one for one in feeds}
-    for first, second in copied.pairs(traces):
-        if load_of(by_name[first]) == load_of(by_name[second]) and _as_the_fleet(loads, by_name[second]):
-            continue  # supplies that share a load evenly, as all like loads' do
+    same = [scaled.Scaled(first, second, 1.0) for first, second in copied.pairs(traces)]
+    for first, second, factor in (*same, *scaled.pairs(traces)):
+        shared = load_of(by_name[first]) == load_of(by_name[second])
+        if shared and (factor != 1 or _as_the_fleet(loads, by_name[second])):
+            continue  # supplies that share a load in one proportion; evenly, where all like loads' do
         watts = means.get(second) or 0.0
+        times = "" if abs(factor - 1) < 1e-6 else f" times {factor:.4g}"
         yield Unsound(
             feed=second,
             code="copy",
-            reason=f"its readings are those of {first!r}: two meters on two loads never agree in every change",
+            reason=f"its readings are those of {first!r}{times}: two meters on two loads never agree in every change",
             effect=f"{_share(watts, total)} is counted from another feed's meter; its own load is not known",
         )
 

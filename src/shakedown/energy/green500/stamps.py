@@ -15,6 +15,8 @@ import msgspec
 
 from ... import strict, times
 from ...errors import BadInput, CannotMeasure
+from ...files import packed
+from ...hosts.process import OUTPUT_LIMIT_BYTES
 from ...records import Case, Measurement, Notice, Record
 from ...records import Phase as Phase_
 
@@ -122,7 +124,7 @@ def windows_of(found: Phases, folder: Path) -> tuple[dict[str, Window], float | 
         core, run, rmax, n = _of_run(folder / found.run_directory, found.run_id)
         windows |= {"core": core, "full run": run}
     if found.hpl_log:
-        chosen = _chosen(strict.read_text(folder / found.hpl_log), found)
+        chosen = _chosen(packed.read_text(folder / found.hpl_log, most_bytes=OUTPUT_LIMIT_BYTES), found)
         core, late = _located(chosen, found)
         windows["core"], rmax, n = core, chosen.rate or rmax, chosen.n or n
         notices += late

@@ -10,8 +10,14 @@ from typing import Any, NamedTuple, cast, get_args
 from ... import units
 from ...errors import BadInput, unknown
 from ...metering.meters import Channel, Place, Scope, channel_key
-from . import table as import_table
+from . import unit_names
 from .table import HOSTS, Table
+
+#: Key columns whose cells name places: a rack W is no watt.
+_PLACES = re.compile(
+    r"host|node|rack|row|cabinet|chassis|room|site|hall|zone|feed|phase|line|outlet|device|instance|pdu|id$|name|label",
+    re.I,
+)
 
 
 class Series(NamedTuple):
@@ -29,11 +35,14 @@ def series_of(db: Any, tables: Sequence[Table], options: Mapping[str, str]) -> t
     out: dict[str, Series] = {}
     left_out: dict[str, None] = {}
     for table in tables:
-        for cells, unit in _distinct(db, table):
+        rows = list(_distinct(db, table))
+        unit_keys = _unit_keys(rows)
+        for cells, unit in rows:
             for value in table.values:
                 words = [cell for _, cell in cells]
-                found = options.get("unit", "") or import_table.power_unit(unit) or value.unit
-                found = found or next((one for one in map(import_table.named_unit, reversed(words)) if one), "")
+                found = options.get("unit", "") or unit_names.power_unit(unit) or value.unit
+                tags = (unit_names.tag_unit(cell, alone=name in unit_keys) for name, cell in reversed(cells))
+                found = found or next((one for one in tags if one), "")
                 label = " ".join([*words, value.name] if len(table.values) > 1 or not words else words)
                 if not found:
                     left_out[label] = None
@@ -44,6 +53,19 @@ def series_of(db: Any, tables: Sequence[Table], options: Mapping[str, str]) -> t
                 name = channel_key(channel)
                 out.setdefault(name, Series(len(out), channel, label, found, factor))
     return list(out.values()), list(left_out)
+
+
+def _unit_keys(rows: Sequence[tuple[list[tuple[str, str]], str]]) -> set[str]:
+    """The key columns in which nothing but units stands; one that names places has none, whatever their letters."""
+    cells: dict[str, set[str]] = {}
+    for row, _ in rows:
+        for name, cell in row:
+            cells.setdefault(name, set()).add(cell)
+    return {
+        name
+        for name, found in cells.items()
+        if not _PLACES.search(name) and all(not cell or unit_names.is_unit(cell) for cell in found)
+    }
 
 
 def _distinct(db: Any, table: Table) -> Iterator[tuple[list[tuple[str, str]], str]]:

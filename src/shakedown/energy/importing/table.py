@@ -9,22 +9,24 @@ Telegraf's and InfluxDB's tags (annotated CSV too: its lines of ``#datatype`` ar
 
 from __future__ import annotations
 
-import gzip
 import re
-import zlib
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ... import times, units
+from ... import times
 from ...errors import BadInput, unknown
+from ...files import packed
 from ...files.parquet import literal
 from ...metering.meters import csv
 from ..archive import columns as archive_columns
+from .unit_names import named_unit, prefixed
 
 _LINES = 2000
+_GIVE = "name files of CSV (packed or not) or Parquet"
 _VALUE_NAMES = ("value", "_value", "val", "reading")
-_UNIT_NAMES = ("unit", "units", "_unit", "uom")
+_UNIT_NAMES = ("unit", "units", "_unit", "uom", "einheit", "metric_unit", "unit_of_measurement")
 #: Columns of text that name no channel: of an export's own making, or how good a value is.
 _NO_KEYS = ("result", "table", "_start", "_stop", "quality", "status", *_UNIT_NAMES)
 HOSTS = ("host", "hostname", "node", "tag_host", "instance", "device")
@@ -56,24 +58,33 @@ class Table(NamedTuple):
     header_sql: str = "false"  # rows that are the header again
 
 
-def understand(path: Path, options: Mapping[str, str], key: Sequence[str]) -> Table:
-    """What a file holds. Raises BadInput with the option that settles what is not clear."""
+def understand(path: Path, options: Mapping[str, str], key: Sequence[str], scratch: Path) -> Table:
+    """What a file holds; what DuckDB cannot unpack is unpacked in ``scratch``, which must be there as long as the table is
+    read. Raises BadInput with the option that settles what is not clear."""
     if not path.is_file():
-        raise BadInput("there is no such file", where=str(path), hint="name files of CSV (.gz too) or Parquet")
-    with path.open("rb") as file:
+        raise BadInput("there is no such file", where=str(path), hint=_GIVE)
+    with packed.opened(path, hint=_GIVE) as file:
         magic = file.read(4)
-    return _parquet(path, options, key) if magic == b"PAR1" else _text(path, options, key)
+    plain = _plain(path, scratch)
+    return _parquet(plain, str(path), options, key) if magic == b"PAR1" else _text(path, plain, options, key)
+
+
+def _plain(path: Path, scratch: Path) -> Path:
+    """A file that DuckDB reads: one packed by gzip as it is, by another program unpacked. Raises BadInput."""
+    with path.open("rb") as file:
+        begin = file.read(6)
+    if begin.startswith(b"\x1f\x8b") or not packed.is_packed(begin):
+        return path
+    target = scratch / f"unpacked-{len(list(scratch.iterdir()))}"
+    with packed.opened(path) as file, target.open("wb") as out:
+        shutil.copyfileobj(file, out, 1 << 20)
+    return target
 
 
 def _head(path: Path) -> list[str]:
     """The first lines of a text, unpacked. Raises BadInput."""
-    try:
-        with path.open("rb") as plain:
-            packed = plain.read(2) == b"\x1f\x8b"
-        with gzip.open(path) if packed else path.open("rb") as file:
-            data = file.read(1 << 20)
-    except (OSError, EOFError, zlib.error):
-        raise BadInput("cannot be read, or is cut short", where=str(path), hint="give a complete file") from None
+    with packed.opened(path, hint=_GIVE) as file:
+        data = file.read(1 << 20)
     if b"\0" in data[:4096] and data[:2] not in (b"\xff\xfe", b"\xfe\xff"):
         raise BadInput("is neither text nor Parquet", where=str(path), hint="export it as CSV or Parquet")
     lines = csv.decoded(data).splitlines()
@@ -83,7 +94,7 @@ def _head(path: Path) -> list[str]:
 # ------------------------------------------------------------------------------------------------------------------ text
 
 
-def _text(path: Path, options: Mapping[str, str], key: Sequence[str]) -> Table:
+def _text(path: Path, plain: Path, options: Mapping[str, str], key: Sequence[str]) -> Table:
     lines = _head(path)
     annotated = any(line.startswith(("#datatype", "#group", "#default")) for line in lines[:8])
     shown = [line for line in lines if not annotated or (line.strip() and not line.startswith("#"))]
@@ -92,7 +103,7 @@ def _text(path: Path, options: Mapping[str, str], key: Sequence[str]) -> Table:
         given = {"time": "_time", "separator": "comma", **given}
     where = str(path)
     long, seen = _shape(shown, given, key, where)
-    relation = _read_csv(path, seen.separator, lines.index(shown[seen.first]), len(seen.names))
+    relation = _read_csv(plain, where, seen.separator, lines.index(shown[seen.first]), len(seen.names))
     cells = [f"c{index}" for index in range(len(seen.names))]
     stamp, words, zone, naive = _stamp_sql(seen, cells, options.get("zone", ""), where)
     again = " and ".join(f"coalesce(c{i} = {literal(seen.names[i])}, false)" for i in seen.stamps)
@@ -104,7 +115,7 @@ def _text(path: Path, options: Mapping[str, str], key: Sequence[str]) -> Table:
         values = tuple(Cell(one.channel.title, cells[one.at], one.channel.unit) for one in columns)
         # The layout's factor has the unit of the file; it stands in the cell's own unit again.
         values = tuple(
-            cell._replace(unit=_prefixed(one.factor, one.channel.unit))
+            cell._replace(unit=prefixed(one.factor, one.channel.unit))
             for cell, one in zip(values, columns, strict=True)
         )
         keys: tuple[tuple[str, str], ...] = ()
@@ -160,6 +171,8 @@ def _shape(
     keys = [seen.names.index(word) for word in key] or [
         i for i in texts if seen.names[i].lower() not in _NO_KEYS and seen.names[i]
     ]
+    letters = csv.enumerated(seen.names)
+    counted = [i for i, name in enumerate(seen.names) if name in letters]
     lowered = [name.lower() for name in seen.names]
     generic = [lowered.index(word) for word in _VALUE_NAMES if word in lowered]
     if not keys or (seen.dialect != "generic" and not key):
@@ -171,7 +184,7 @@ def _shape(
     values = (
         [seen.names.index(word) for word in wanted]
         or generic[:1]
-        or [i for i, name in enumerate(seen.names) if i not in (*seen.stamps, *keys) and named_unit(name)]
+        or [i for i, name in enumerate(seen.names) if i not in (*seen.stamps, *keys, *counted) and named_unit(name)]
     )
     if not values:
         raise BadInput(
@@ -193,19 +206,19 @@ def _is_text(cell: str, comma: bool) -> bool:
     return False
 
 
-def _read_csv(path: Path, separator: str, skip: int, columns: int) -> str:
+def _read_csv(path: Path, where: str, separator: str, skip: int, columns: int) -> str:
     if separator == " ":
         raise BadInput(
             "columns are separated by spaces",
-            where=str(path),
-            hint=f"read it as a meter: shakedown meter record csv:{path}?begin=start",
+            where=where,
+            hint=f"read it as a meter: shakedown meter record csv:{where}?begin=start",
         )
     with path.open("rb") as file:
-        packed = "gzip" if file.read(2) == b"\x1f\x8b" else "none"
+        compression = "gzip" if file.read(2) == b"\x1f\x8b" else "none"
     kinds = ", ".join(f"'c{index}': 'VARCHAR'" for index in range(columns))
     return (
         f"read_csv({literal(path)}, delim={literal(separator)}, quote='\"', escape='\"', header=false, "
-        f"skip={skip}, compression='{packed}', comment='', null_padding=true, store_rejects=true, auto_detect=false, "
+        f"skip={skip}, compression='{compression}', comment='', null_padding=true, store_rejects=true, auto_detect=false, "
         f"columns={{{kinds}}})"
     )
 
@@ -281,19 +294,19 @@ def transitions(zone: str, begin_ns: int, end_ns: int) -> list[tuple[int, int]]:
 # --------------------------------------------------------------------------------------------------------------- Parquet
 
 
-def _parquet(path: Path, options: Mapping[str, str], key: Sequence[str]) -> Table:
+def _parquet(path: Path, where: str, options: Mapping[str, str], key: Sequence[str]) -> Table:
     import duckdb
 
-    where = str(path)
+    readable = str(path)
     try:
         with duckdb.connect() as db:
-            rows = db.execute("describe select * from read_parquet(?)", [where]).fetchall()
+            rows = db.execute("describe select * from read_parquet(?)", [readable]).fetchall()
             kinds = {str(row[0]): str(row[1]) for row in rows}
             time = _time_column(kinds, options, where)
             zone = options.get("zone", "")
             if not zone and kinds[time].startswith("TIMESTAMP") and "ZONE" not in kinds[time]:
                 zone = "UTC"
-            stamps = archive_columns.stamps(db, [where], time, kinds[time], zone or "UTC", options.get("format", ""))
+            stamps = archive_columns.stamps(db, [readable], time, kinds[time], zone or "UTC", options.get("format", ""))
     except duckdb.Error:
         raise BadInput("cannot be read as Parquet", where=where, hint="check that the file is complete") from None
     for word in key:
@@ -307,7 +320,8 @@ def _parquet(path: Path, options: Mapping[str, str], key: Sequence[str]) -> Tabl
             raise unknown("column (--column)", word, kinds, where=where)
     plain = [name for name in kinds if name != time and name not in keys]
     generic = [name for name in plain if keys and name.lower() in _VALUE_NAMES]
-    named = [name for name in plain if named_unit(name)]
+    counted = csv.enumerated(plain)
+    named = [name for name in plain if named_unit(name) and name not in counted]
     values = wanted or generic[:1] or named or [name for name in plain if keys and re.search("power|watt", name, re.I)]
     if not values:
         raise BadInput(
@@ -318,7 +332,7 @@ def _parquet(path: Path, options: Mapping[str, str], key: Sequence[str]) -> Tabl
     unit = next((name for name in kinds if name.lower() in _UNIT_NAMES), "")
     return Table(
         where,
-        f"read_parquet({literal(where)})",
+        f"read_parquet({literal(readable)})",
         stamps.sql,
         stamps.words,
         {10**9: 0, 10**6: 500_000}.get(stamps.scale, 0),
@@ -326,7 +340,7 @@ def _parquet(path: Path, options: Mapping[str, str], key: Sequence[str]) -> Tabl
         "",
         tuple((name, f'"{name}"') for name in keys if name not in values),
         f'"{unit}"' if unit else "",
-        tuple(Cell(name, f'"{name}"::varchar', named_unit(name)) for name in values),
+        tuple(Cell(name, f'"{name}"::varchar', "" if name in counted else named_unit(name)) for name in values),
         False,
         "generic",
     )
@@ -344,30 +358,3 @@ def _time_column(kinds: Mapping[str, str], options: Mapping[str, str], where: st
     for name in (*named, *typed):
         return name
     raise BadInput(f"no column of stamps among {', '.join(kinds)}", where=where, hint="name it with --time")
-
-
-# ----------------------------------------------------------------------------------------------------------------- units
-
-
-def named_unit(name: str) -> str:
-    """The unit of power or energy that a name states; empty where it states none."""
-    found = re.search(r"[\[(]\s*([^\])]+?)\s*[\])]\s*$", name)
-    word = found[1] if found else re.split(r"[_ /.-]", name)[-1]
-    return power_unit(archive_columns.BY_NAME.get(word.lower(), word))
-
-
-def power_unit(word: str) -> str:
-    """A unit of power or energy as ``units`` knows it; empty for another word."""
-    word = archive_columns.BY_NAME.get(word.strip().lower(), word.strip())
-    try:
-        return word if word and units.si(word)[0] in ("W", "J") else ""
-    except units.UnknownUnit:
-        return ""
-
-
-def _prefixed(factor: float, unit: str) -> str:
-    """The unit with a prefix that has a factor to SI."""
-    words: dict[Any, str] = {units.si(word)[1]: word for word in ("W", "kW", "MW", "mW", "uW")}
-    if unit == "J":
-        words = {units.si(word)[1]: word for word in ("J", "kJ", "MJ", "mJ", "uJ", "Wh", "kWh", "MWh", "mWh")}
-    return words.get(factor, unit)

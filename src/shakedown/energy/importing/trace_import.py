@@ -89,7 +89,7 @@ def bring(files: Sequence[Path], options: Mapping[str, str], key: Sequence[str],
 def _brought(
     db: Any, files: Sequence[Path], options: Mapping[str, str], key: Sequence[str], out: Path | None, scratch: Path
 ) -> Imported:
-    tables = [import_table.understand(one, options, key) for one in files]
+    tables = [import_table.understand(one, options, key, scratch) for one in files]
     series, left_out = series_of(db, tables, options)
     if not series:
         raise BadInput(

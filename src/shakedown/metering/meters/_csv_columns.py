@@ -52,6 +52,25 @@ def unit_word(cell: str) -> str | None:
     return word if word and whole_number(word) is None else None
 
 
+#: Letters that head columns as units (volt, ampere) or as what is measured; others beside them count racks or phases.
+_MEANT = frozenset("AVUIPQSWJ")
+_LETTERED = re.compile(r"(|.*[/_ .-])([A-Za-z])", re.DOTALL)
+
+
+def enumerated(names: Sequence[str]) -> frozenset[str]:
+    """The names that only count by a letter (``rack_I``, ``rack_J``, ``rack_K``): their letter is no unit."""
+    by_stem: dict[str, dict[str, str]] = {}
+    for name in names:
+        if found := _LETTERED.fullmatch(name[:_LONGEST_NAME]):
+            by_stem.setdefault(found[1], {})[name] = found[2].upper()
+    return frozenset(
+        name
+        for letters in by_stem.values()
+        if not set(letters.values()) <= _MEANT and len(letters) > 1
+        for name in letters
+    )
+
+
 def unit_of(name: str, own: str, dialect: str) -> str:
     """The unit that a header states, or that the dialect implies. Empty where it states none."""
     if own:

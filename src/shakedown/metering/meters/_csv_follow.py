@@ -15,6 +15,8 @@ from . import _csv_time as times
 _HEAD_BYTES = 1 << 16  # of which the shape is found when a file is followed
 _SILENT_STEPS = 10  # of the usual distance between lines, until a logger that has gone silent is a gap
 _SILENT_S = 10.0
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_BEGIN = 5  # lines in which there are no zeros: header, units, first readings
 _LIVE_S = 600.0  # a file whose last stamp is older, and that does not grow, is a recording: its end is no silence
 
 
@@ -37,7 +39,15 @@ class CsvSource:
     def _begin(self, head: bytes) -> None:
         lines = table.decoded(head).splitlines(keepends=True)
         whole = [line for line in lines if line.endswith(("\n", "\r"))] or lines
-        self._shape = table.layout(whole, self._options, self._path)
+        if head[:2] not in _UTF_16:  # zeros further on are what a crash left of some lines
+            begin = whole[:_BEGIN]
+            if any("\0" in line for line in begin):
+                raise BadInput(
+                    "holds NUL bytes at its begin: it is no text, or UTF-16 without its mark",
+                    where=self._path,
+                    hint="export it as UTF-8",
+                )
+        self._shape = table.layout([line for line in whole if "\0" not in line], self._options, self._path)
         self._clock = times.Clock(self._shape.how)
         self.channels = tuple(one.channel for one in self._shape.columns)
         zone = self._options.get("zone", "")
@@ -61,7 +71,7 @@ class CsvSource:
         size = self._size()
         tail = self._bytes(max(self._offset, size - _HEAD_BYTES), _HEAD_BYTES) or b""
         whole = tail[: tail.rfind(b"\n") + 1]
-        last = whole.rstrip(b"\r\n").rfind(b"\n") + 1
+        last = whole.rstrip(b"\r\n\0").rfind(b"\n") + 1
         self._offset = max(self._offset, size - len(tail) + last) if whole else self._offset
 
     def read(self) -> Sequence[Reading]:
@@ -89,6 +99,7 @@ class CsvSource:
         return self._silence(before)
 
     def _line(self, line: str, before: int) -> list[Reading]:
+        line = line.strip("\0")  # a crash leaves zeros where a line was to come
         cells = self._shape.cells(line)
         stamp = self._shape.stamp(cells, self._clock) if line.strip() and line[0] != "#" else None
         if stamp is None or len(cells) < self._shape.fields - 1:

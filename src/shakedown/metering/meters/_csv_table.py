@@ -20,7 +20,7 @@ from ... import units
 from ...errors import BadInput, unknown
 from ...units import whole_number
 from . import Status
-from ._csv_columns import QUANTITIES, Column, channel_of, nested, number, unit_of, unit_word
+from ._csv_columns import QUANTITIES, Column, channel_of, enumerated, nested, number, unit_of, unit_word
 from ._csv_time import Clock, Spec, Stamp, spec
 
 OPTIONS = {
@@ -315,11 +315,12 @@ def _columns(
         _pick(word.strip(), names, "column", where) for word in options.get("column", "").split(",") if word.strip()
     ]
     found: list[Column] = []
-    unsure = []
+    unsure, counted = [], enumerated(names)
     for index in wanted or range(len(names)):
         if index in stamps:
             continue
-        unit = unit_of(names[index], own[index], dialect) or (options.get("unit", "") if wanted else "")
+        stated = "" if names[index] in counted and not own[index] else unit_of(names[index], own[index], dialect)
+        unit = stated or (options.get("unit", "") if wanted else "")
         power = bool(re.search(r"power|leistung|watt", names[index], re.I)) and "factor" not in names[index].lower()
         if not unit and power:
             unit = options.get("unit", "")

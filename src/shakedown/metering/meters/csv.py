@@ -21,7 +21,7 @@ from ...hosts.access import HostAccess
 from ...times import zone
 from . import Meter, Sample, Target
 from . import _csv_table as table
-from ._csv_columns import Column
+from ._csv_columns import Column, enumerated, unit_word
 from ._csv_follow import CsvSource
 from ._csv_table import Layout, Outline, decoded, layout, outline
 from ._csv_time import Spec
@@ -34,8 +34,10 @@ __all__ = [
     "Outline",
     "Spec",
     "decoded",
+    "enumerated",
     "layout",
     "outline",
+    "unit_word",
     "zone",
 ]
 

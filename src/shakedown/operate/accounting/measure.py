@@ -210,7 +210,7 @@ class Measure:
         ordered = bool(period) or (len(names) == 1 and names[0] in ("size", "gpus"))
         if period:
             place = names.index(period)
-            uses.sort(key=lambda one: (one.key[place], -(one.cpu_s or 0)))
+            uses.sort(key=lambda one: (one.key[place], -(one.cpu_s or 0), one.key))
         elif ordered:
             uses.sort(key=lambda one: _class_order(one.key[0]))
         else:

@@ -37,7 +37,7 @@ def take_out(store: Store) -> None:
     for (name, condition), count in zip(wrong.items(), counts, strict=True):
         if not count:
             continue
-        job, value = store.one(f"SELECT job, {name} FROM jobs WHERE {condition} ORDER BY job LIMIT 1")
+        job, value = store.one(f"SELECT job, {name} FROM jobs WHERE {condition} ORDER BY job, {name} LIMIT 1")
         what = f"a negative {_COUNTS[name]}" if name in _COUNTS else "a time before 1980 or beyond the year 2100"
         store.notice(
             "impossible-numbers",
@@ -57,7 +57,7 @@ def say(store: Store) -> None:
     if busy:
         job, share, cpus = store.one(
             f"SELECT job, cpu_used_ms / (1000.0 * greatest(ran_s, 1) * cpus) AS share, cpus FROM jobs WHERE {_BUSY} "
-            "ORDER BY share DESC, job LIMIT 1"
+            "ORDER BY share DESC, job, cpus LIMIT 1"
         )
         store.notice(
             "more-cpu-time-than-there-was",

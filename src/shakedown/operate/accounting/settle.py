@@ -48,7 +48,8 @@ def _once(store: Store) -> None:
         SELECT j.rowid AS rid, start_s, submit_s, bool_or(j.start_s IS NOT NULL) OVER ({same}) AS ran_too,
           bool_or(j.start_s IS NOT NULL) OVER (PARTITION BY s.cluster, j.job) AS ran_once,
           row_number() OVER ({same}, j.start_s
-            ORDER BY coalesce(j.open, false), j.end_s DESC NULLS LAST, j.source DESC, j.ran_s DESC) AS place
+            ORDER BY coalesce(j.open, false), j.end_s DESC NULLS LAST, j.source DESC, j.ran_s DESC,
+              j.cpus DESC, j.gpus DESC, j.nodes DESC, j.state) AS place
         FROM jobs j JOIN several s ON {_SEVERAL})
         WHERE place > 1 OR (start_s IS NULL AND (ran_too OR (submit_s IS NULL AND ran_once)))"""
     )
@@ -151,7 +152,7 @@ def _gpus(store: Store) -> None:
     """GPUs of a cluster (per reader's kind of file) that no row names are not recorded, and neither are those of the time
     before the first row that does, in partitions where nearly all later runs have some."""
     for cluster, some in store.rows(
-        "SELECT coalesce(cluster, ''), bool_or(coalesce(gpus, 0) > 0) FROM jobs GROUP BY ALL"
+        "SELECT coalesce(cluster, ''), bool_or(coalesce(gpus, 0) > 0) FROM jobs GROUP BY ALL ORDER BY 1"
     ):
         name = cluster.replace("'", "''")
         here = f"coalesce(cluster, '') = '{name}'"
@@ -166,7 +167,7 @@ def _gpus(store: Store) -> None:
         doubtful = store.rows(
             f"SELECT partition FROM jobs WHERE {here} AND start_s IS NOT NULL AND partition IS NOT NULL GROUP BY partition "
             f"HAVING count(*) FILTER (WHERE start_s < {first}) >= {_DOUBT_RUNS} AND {with_gpus} >= {_DOUBT_RUNS} "
-            f"AND {with_gpus} >= {_DOUBT_SHARE} * {since}"
+            f"AND {with_gpus} >= {_DOUBT_SHARE} * {since} ORDER BY partition"
         )
         for (partition,) in doubtful:
             store.db.execute(

@@ -72,7 +72,8 @@ def courses(measure: Measure, kind: str, capacity: Available | None) -> tuple[Us
     """The use of each period by project, the greatest in CPU seconds (GPU seconds where there are no others) by name."""
     measure.period_base(kind, ("project",))
     rows = measure.store.rows(
-        f"SELECT k_{kind}, k_project, sum(cpu_s), sum(gpu_s) FROM base_{kind} GROUP BY 1, 2 HAVING sum(runs) > 0"
+        f"SELECT k_{kind}, k_project, sum(cpu_s), sum(gpu_s) FROM base_{kind} GROUP BY 1, 2 HAVING sum(runs) > 0 "
+        "ORDER BY ALL"
     )
     sums: dict[str, tuple[int, int]] = {}
     for _, project, cpu_s, gpu_s in rows:

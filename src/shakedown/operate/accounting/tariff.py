@@ -206,7 +206,7 @@ def _sums(measure: Measure, tariff: Tariff) -> list[_Sums]:
     rows = measure.store.rows(
         f"SELECT {keys}, count(*), coalesce(sum(billed * cpus), 0), coalesce(sum(billed * gpus), 0), "
         f"coalesce(sum(billed * nodes), 0), count(*) FILTER (WHERE gpus IS NULL) FROM ({_billed(measure, tariff)}) "
-        "GROUP BY 1, 2, 3, 4"
+        "GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4"
     )
     return [_Sums(*row[:4], *(int(value) for value in row[4:])) for row in rows]
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from ... import times
 from ...errors import BadInput
+from ...files.packed import opened_text
 from ...hosts.access import HostAccess
 from ...records import Notice
 from ...schedulers import JobRecord
@@ -54,7 +55,8 @@ def read(path: Path) -> JobTable:
     from ...schedulers.common import slurm_rows
 
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        with opened_text(path, hint="--jobs FILE") as file:
+            text = file.read()
     except OSError as error:
         raise BadInput(f"cannot be read: {error.strerror}", where=str(path), hint="--jobs FILE") from None
     odd: list[str] = []

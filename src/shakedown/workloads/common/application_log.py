@@ -128,6 +128,12 @@ def ranks_check(part: Part, seen: Sequence[int], what: str = "ranks") -> Residua
     return Residual(value=float(abs(asked - seen[0])), limit=0.0, kind=kind)
 
 
+def nodes_stated(text: str, pattern: str) -> int:
+    """The number of nodes that a log states by a pattern, the same wherever it does; else 0."""
+    found = {int(one) for one in re.findall(pattern, text, re.MULTILINE)}
+    return found.pop() if len(found) == 1 else 0
+
+
 class Result(NamedTuple):
     """What was read of a run: ``total_s`` by the program's own clock, ``seconds`` of the phase that counts, the others."""
 
@@ -139,6 +145,7 @@ class Result(NamedTuple):
     seen: Sequence[int]
     check: Residual | None
     more: Sequence[Residual] = ()
+    nodes: int = 0  # as a user's own log states them; 0: it does not
 
 
 def cases(part: Part, result: Result, *, seen_what: str = "ranks") -> tuple[Case, ...]:
@@ -152,6 +159,8 @@ def cases(part: Part, result: Result, *, seen_what: str = "ranks") -> tuple[Case
             f"the log says {result.total_s:g} s, and from outside it took {part.wall_s:g} s: the log is of another run"
         )
     told = {**result.told, "ranks": max(result.seen, default=1)} if seen_what == "ranks" else dict(result.told)
+    if part.wall_s is None and result.nodes:
+        told["nodes"] = result.nodes
     work = dict(result.work)
     found = [Case(kernel="run", params=told, work=work, seconds=(result.seconds,), residual=result.check)]
     if part.wall_s is not None and part.begin_ns is not None:

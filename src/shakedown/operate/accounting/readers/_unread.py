@@ -13,6 +13,11 @@ from ._folded import STAMPS
 NOTHING = "NULL::VARCHAR"
 #: Times of nothing, as sacct writes them.
 _NO_TIMES = ("00:00:00", "00:00.000", "0:00", "00:00")
+#: The columns that are looked at, the one that matters most first: a row is named with the first that cannot be read, and
+#: the notices come in this order.
+_ORDER = (
+    "Start", "End", "AllocCPUS", "NNodes", "Elapsed", "Submit", "Eligible", "TotalCPU", "ConsumedEnergyRaw",
+)  # fmt: skip
 #: What becomes of a row whose column cannot be read.
 _THEN = {
     "Start": "not counted at all",
@@ -36,18 +41,17 @@ def odd(of: Callable[..., str], columns: Mapping[str, str]) -> str:
         key = name.lower()
         return f"coalesce({columns[f'{key}_x']}, {columns[f'{key}_l']})"
 
-    asked = (
-        *((name, of(name), stamp(name), ()) for name in ("Start", "End")),
-        ("AllocCPUS", of("AllocCPUS", "NCPUS"), columns["cpus"], ()),
-        ("NNodes", of("NNodes", "AllocNodes"), columns["nodes"], ()),
-        ("Elapsed", of("ElapsedRaw", "Elapsed"), columns["elapsed_s"], ("00:00:00",)),
-        *((name, of(name), stamp(name), ()) for name in ("Submit", "Eligible")),
-        ("TotalCPU", of("TotalCPU"), columns["busy_ms"], _NO_TIMES),
-        ("ConsumedEnergyRaw", of("ConsumedEnergyRaw"), columns["joules"], ()),
-    )
+    asked: dict[str, tuple[str, str, tuple[str, ...]]] = {
+        **{name: (of(name), stamp(name), ()) for name in ("Start", "End", "Submit", "Eligible")},
+        "AllocCPUS": (of("AllocCPUS", "NCPUS"), columns["cpus"], ()),
+        "NNodes": (of("NNodes", "AllocNodes"), columns["nodes"], ()),
+        "Elapsed": (of("ElapsedRaw", "Elapsed"), columns["elapsed_s"], ("00:00:00",)),
+        "TotalCPU": (of("TotalCPU"), columns["busy_ms"], _NO_TIMES),
+        "ConsumedEnergyRaw": (of("ConsumedEnergyRaw"), columns["joules"], ()),
+    }
     cases = " ".join(
         f"WHEN {values.unread(word, parsed, *known)} THEN '{name}{UNIT}' || {word}"
-        for name, word, parsed, known in asked
+        for name, (word, parsed, known) in ((name, asked[name]) for name in _ORDER)
         if word != NOTHING
     )
     return f"CASE WHEN contains({of('JobID')}, '.') OR {of('JobID')} = 'JobID' THEN NULL {cases} END"
@@ -61,9 +65,11 @@ class Unread:
 
     def count(self, store: Store) -> None:
         """Those of the piece that is in ``raw``."""
+        # The database keeps no order of its own: of rows of one job the word decides which is shown.
         rows = store.rows(
-            f"SELECT split_part(odd, '{UNIT}', 1), count(*), min(job), arg_min(split_part(odd, '{UNIT}', 2), job) "
-            "FROM raw WHERE odd IS NOT NULL GROUP BY 1"
+            "SELECT column_, count(*), min(job), arg_min(word, (job, word)) FROM "
+            f"(SELECT job, split_part(odd, '{UNIT}', 1) AS column_, split_part(odd, '{UNIT}', 2) AS word FROM raw "
+            "WHERE odd IS NOT NULL) GROUP BY column_"
         )
         for column, count, *first in rows:
             before, *kept = self._found.get(column, (0, *first))
@@ -71,7 +77,7 @@ class Unread:
 
     def notices(self, store: Store, name: str) -> int:
         """Say them; how many rows could not be used at all."""
-        for column, (count, job, word) in sorted(self._found.items(), key=lambda one: one[0] != "Start"):
+        for column, (count, job, word) in sorted(self._found.items(), key=lambda one: _ORDER.index(one[0])):
             then = _THEN.get(column, "taken as not recorded")
             rows = f"{count:,} row{'s' * (count != 1)}"
             store.notice(

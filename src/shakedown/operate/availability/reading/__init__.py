@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ....errors import BadInput, CannotMeasure
+from ....files.packed import opened_text
 from ....hosts.access import HostAccess
 from ..history import OPEN_S, Builder, History
 from . import gridengine, inventory, recorded, slurm, slurm_asked, table, watched
@@ -61,7 +62,7 @@ def _no_number(where: str, error: Exception) -> BadInput:
 
 def _file(builder: Builder, path: Path, zone: str) -> None:
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
+        with opened_text(path, hint="--from FILE, or --from slurm") as file:
             head = file.read(8192)
     except OSError as error:
         raise BadInput(

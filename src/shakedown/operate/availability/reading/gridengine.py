@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from ....files.packed import opened_text
 from ....units import whole_number
 from ..history import OPEN_S, Builder, Cause
 from ..records import Source, notice
@@ -34,7 +35,7 @@ def read(builder: Builder, path: Path, zone: str) -> None:
     first = last = None
     count = 0
     sized = builder.has_inventory()
-    with open(path, encoding="utf-8", errors="replace") as file:
+    with opened_text(path) as file:
         for line in file:
             stamp = line.partition(":")[0]
             if (number := whole_number(stamp)) is not None:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
+from ....files.packed import opened_text
 from ..history import Builder
 from ..records import Source
 from ..words import State, of_slurm_word
@@ -31,7 +32,7 @@ def is_mine(head: str) -> bool:
 def read(builder: Builder, path: Path, zone: str) -> None:
     """Read the looks."""
     times: list[int] = []
-    with open(path, encoding="utf-8", errors="replace") as file:
+    with opened_text(path) as file:
         for line in file:
             if (match := _LINE.match(line.rstrip())) and (not times or times[-1] != int(match[1])):
                 times.append(int(match[1]))
@@ -46,7 +47,7 @@ def _looks(path: Path, every_s: float) -> Iterator[NodeSnapshot]:
     states: dict[str, tuple[State, str]] = {}
     sizes: dict[str, tuple[int, int]] = {}
     at = None
-    with open(path, encoding="utf-8", errors="replace") as file:
+    with opened_text(path) as file:
         for line in file:
             match = _LINE.match(line.rstrip())
             if not match:

@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from ....errors import BadInput
+from ....files.packed import opened_text
 from ....hosts.hostlist import expand
 from ....records import Notice
 from ....units import whole_number
@@ -51,7 +52,7 @@ def is_mine(head: str) -> bool:
 
 def read(builder: Builder, path: Path, zone: str) -> None:
     """What `sacctmgr -P show event` printed, with its head; times as Unix seconds (SLURM_TIME_FORMAT=%s) or with a zone."""
-    with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
+    with opened_text(path, newline="\n") as file:
         head = next(file).rstrip("\n").split("|")
         if tuple(head[:4]) != FIRST or head[-1] not in ("Reason", "User", "TRES", "State", "ClusterNodes", ""):
             raise BadInput(

@@ -24,6 +24,7 @@ from typing import Any
 
 from .... import times
 from ....errors import BadInput, unknown
+from ....files.packed import opened_text
 from ....hosts import hostlist
 from ....units import exact_number, whole_number
 from ..history import OPEN_S, WHOLE, Builder, Cause, History
@@ -42,7 +43,7 @@ def is_mine(head: str) -> bool:
 
 def read(builder: Builder, path: Path, zone: str) -> None:
     """Read the rows. Raises BadInput with the line."""
-    with open(path, encoding="utf-8-sig", newline="") as file:
+    with opened_text(path, encoding="utf-8-sig", errors="strict", newline="") as file:
         try:
             reader = csv.DictReader(file, strict=True)
             for name in reader.fieldnames or ():

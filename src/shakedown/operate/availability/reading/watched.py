@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from ....files import journal
+from ....files import journal, packed
 from ....hosts.hostlist import expand
 from ..history import Builder, Reservation
 from ..records import Source, notice
@@ -54,11 +54,12 @@ def read(builder: Builder, path: Path, zone: str) -> None:
 
 
 def _lines(path: Path, damaged: list[int]) -> Iterator[Line]:
-    for row in journal.rows(path, msgspec.json.Decoder(Line)):
-        if row.record is not None:
-            yield row.record
-        elif row.line.strip():
-            damaged.append(row.number)
+    with packed.opened(path) as file:
+        for row in journal.decoded(file, msgspec.json.Decoder(Line)):
+            if row.record is not None:
+                yield row.record
+            elif row.line.strip():
+                damaged.append(row.number)
 
 
 def _looks(lines: list[Line]) -> Iterator[NodeSnapshot]:
