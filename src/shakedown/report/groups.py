@@ -106,13 +106,15 @@ def summary(verdict: GroupVerdict) -> str:
 
 def named(verdict: GroupVerdict) -> list[Named]:
     """All that is named with what was seen and the next step: what failed first, then the slowest."""
-    what = verdict.metric.title.lower()
+    what = verdict.metric.title[:1].lower() + verdict.metric.title[1:]
     failed = [
         Named(
             one.place,
             "failed",
             f"place {one.place}: {one.failed} of its {one.tried} groups failed ({one.why})",
-            "check whether it is up and its port has a link, then measure it again",
+            "look for an Xid in dmesg and at its NVLink errors, and drain its node"
+            if verdict.metric.name.startswith("gpu_")
+            else "check whether it is up and its port has a link, then measure it again",
         )
         for one in verdict.failed
     ]

@@ -78,7 +78,7 @@ def _links(tests: GroupTests, host_of: Ints, hosts: int, test: Ints, member: Int
     key = test * hosts + host_of[member]
     order = np.lexsort((member, key))
     labels, of_key, part = _pairs(tests.places, key[order], member[order])
-    return _Uses("link", labels, of_key // hosts, part)
+    return _Uses("link", [_TO.join(sorted(one.split(_TO))) for one in labels], of_key // hosts, part)
 
 
 def _distinct(test: Ints, thing: Ints, things: int) -> tuple[Ints, Ints]:
