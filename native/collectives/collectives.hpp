@@ -11,6 +11,7 @@
 #include "clocks.hpp"
 #include "common/emit.hpp"
 #include "common/memory.hpp"
+#include "common/rank_places.hpp"
 #include "common/ranks.hpp"
 #include "content.hpp"
 
@@ -23,12 +24,13 @@ enum class Inject { none, flip, swap, lost, late, slow, clock, hang, lag };
 
 struct Options {
   std::vector<Operation> operations;
-  std::vector<std::size_t> sizes;  // bytes of the vector, or of each block; multiples of a word
-  std::vector<int> groups;         // so many ranks take part, the lowest; 0: all
-  std::vector<int> roots;          // -1: the last rank
-  std::string rounds;              // a file of rounds of groups that measure at the same time; empty: none
-  bool in_place = false;           // also in place
-  bool nonblocking = false;        // also by the non-blocking form
+  std::vector<std::size_t> sizes;     // bytes of the vector, or of each block; multiples of a word
+  std::vector<int> groups;            // so many ranks take part, the lowest; 0: all
+  std::vector<Nearness> placements;  // and the ranks that have so much in common with the first one
+  std::vector<int> roots;             // -1: the last rank
+  std::string rounds;                 // a file of rounds of groups that measure at the same time; empty: none
+  bool in_place = false;              // also in place
+  bool nonblocking = false;           // also by the non-blocking form
   bool mockups = true;
   bool point_to_point = true;  // what the bounds are made of
   std::int64_t samples = 100;
@@ -56,11 +58,11 @@ struct Group {
   MPI_Comm data = MPI_COMM_NULL;     // what is timed
   MPI_Comm control = MPI_COMM_NULL;  // agreements, results
 };
-/// The lowest ranks.
-Group group_of(const World& world, int size);
 /// Disjoint groups, each of a number of its own: `members` are those of this rank's group, in their order, and none
 /// with a number below 0. Every rank of the job calls it.
 Group group_among(const World& world, const std::vector<int>& members, int number);
+/// Give its communicators back, where it has some.
+void leave(Group& group);
 /// Wait asleep until all ranks of the job are here.
 void rest(const World& world);
 

@@ -8,8 +8,8 @@
 
 #include "clock_sync.hpp"
 #include "common/error.hpp"
+#include "common/rounds.hpp"
 #include "content.hpp"
-#include "rounds.hpp"
 #include "testing/check.hpp"
 #include "testing/sanitized.hpp"
 

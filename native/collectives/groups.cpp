@@ -7,8 +7,8 @@
 
 #include "collectives.hpp"
 #include "common/job.hpp"
+#include "common/rounds.hpp"
 #include "common/silence.hpp"
-#include "rounds.hpp"
 
 namespace shakedown::collectives {
 namespace {
@@ -102,9 +102,7 @@ class RoundRun {
       }
     }
     clock.reset();
-    for (auto* comm : {&group.control, &group.data}) {
-      if (*comm != MPI_COMM_NULL) MPI_Comm_free(comm);
-    }
+    leave(group);
   }
 
   /// Throws, on all ranks alike, where the buffers of a host's ranks do not fit, or a call cannot count its words.

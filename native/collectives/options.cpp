@@ -35,6 +35,11 @@ constexpr std::array<std::pair<const char*, Inject>, 9> kDamages = {{{"none", In
                                                                      {"hang", Inject::hang},
                                                                      {"lag", Inject::lag}}};
 
+constexpr std::array<std::pair<const char*, Nearness>, 4> kPlacements = {{{"cache", Nearness::cache},
+                                                                           {"socket", Nearness::socket},
+                                                                           {"host", Nearness::host},
+                                                                           {"hosts", Nearness::hosts}}};
+
 std::vector<std::size_t> parse_sizes(const std::vector<std::int64_t>& given) {
   std::vector<std::size_t> sizes;
   for (const auto bytes : given) {
@@ -67,6 +72,10 @@ Options read_options(int argc, char** argv) {
   for (const auto count : args.integers("groups", "0", 0, "so many ranks take part, the lowest; 0: all")) {
     options.groups.push_back(static_cast<int>(std::min(count, kMostInt)));
   }
+  for (const auto& word : args.words("placements", "",
+                                     "and the ranks that have so much in common with the first one: cache, socket, "
+                                     "host, hosts"))
+    options.placements.push_back(named(word, "placement", kPlacements));
   for (const auto root : args.integers("roots", "0", -1, "root ranks of operations that have one; -1: the last")) {
     options.roots.push_back(static_cast<int>(std::min(root, kMostInt)));
   }

@@ -20,16 +20,6 @@ World join(const Options& options) {
   return world;
 }
 
-Group group_of(const World& world, int size) {
-  Group group;
-  group.size = size;
-  group.rank = world.rank;
-  const bool inside = world.rank < size;
-  MPI_Comm_split(world.control, inside ? 0 : MPI_UNDEFINED, world.rank, &group.data);
-  if (inside) MPI_Comm_dup(group.data, &group.control);
-  return group;
-}
-
 Group group_among(const World& world, const std::vector<int>& members, int number) {
   Group group;
   group.size = static_cast<int>(members.size());
@@ -37,6 +27,13 @@ Group group_among(const World& world, const std::vector<int>& members, int numbe
   MPI_Comm_split(world.control, number < 0 ? MPI_UNDEFINED : number, group.rank, &group.data);
   if (number >= 0) MPI_Comm_dup(group.data, &group.control);
   return group;
+}
+
+void leave(Group& group) {
+  for (auto* comm : {&group.control, &group.data}) {
+    if (*comm != MPI_COMM_NULL) MPI_Comm_free(comm);
+  }
+  group = {};
 }
 
 void rest(const World& world) {

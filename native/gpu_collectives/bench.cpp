@@ -184,9 +184,16 @@ void Bench::timed(const Shape& shape, Rank& rank, std::int64_t calls) {
   memory.took_s = memory.begin.seconds_until(memory.end);
 }
 
-std::optional<Trouble> Bench::checked_call(const Shape& shape, const std::vector<int>& seats, Word seed,
+/// The case as the group of a rank has it.
+Shape Bench::of(Shape shape, const Rank& rank) {
+  shape.ranks = rank.of;
+  return shape;
+}
+
+std::optional<Trouble> Bench::checked_call(const Shape& whole, const std::vector<int>& seats, Word seed,
                                            double expected_s) {
   return ranks_.run(seats, options_.silent_s + expected_s, [&](Rank& rank) {
+    const Shape shape = of(whole, rank);
     Memory& memory = memory_of(rank);
     prepare(shape, rank, seed);
     memory.begin.record(*rank.stream);
@@ -224,33 +231,43 @@ void Bench::collect(const std::vector<int>& seats, Wrong& wrong) const {
   }
 }
 
-std::optional<Trouble> Bench::measure(const Shape& shape, const std::vector<int>& seats, Measured& measured) {
+std::optional<Trouble> Bench::sample(const Shape& shape, const std::vector<int>& seats, double once_s,
+                                     std::int64_t calls, bool check_too) {
+  // A limit is for silence: what the calls take comes on top, and room for a machine that does other things too.
+  const double expected_s = kRoom * once_s * static_cast<double>(calls);
+  return ranks_.run(seats, options_.silent_s + expected_s, [&](Rank& rank) {
+    timed(of(shape, rank), rank, calls);
+    if (check_too) check(of(shape, rank), rank, kTimedSeed);
+  });
+}
+
+std::optional<Trouble> Bench::measure(const Shape& shape, const std::vector<std::vector<int>>& groups,
+                                      std::vector<Measured>& measured) {
+  std::vector<int> seats;
+  for (const auto& group : groups) seats.insert(seats.end(), group.begin(), group.end());
   for (const int seat : seats) memories_[static_cast<std::size_t>(seat)]->found = {};
   double once_s = static_cast<double>(whole_bytes(shape)) / kSlowest;
   if (auto trouble = checked_call(shape, seats, kFirstSeed, once_s)) return trouble;
-  const auto sample = [&](std::int64_t calls, bool check_too) {
-    // A limit is for silence: what the calls take comes on top, and room for a machine that does other things too.
-    const double expected_s = kRoom * once_s * static_cast<double>(calls);
-    return ranks_.run(seats, options_.silent_s + expected_s, [&](Rank& rank) {
-      timed(shape, rank, calls);
-      if (check_too) check(shape, rank, kTimedSeed);
-    });
-  };
-  auto trouble = ranks_.run(seats, options_.silent_s, [&](Rank& rank) { prepare(shape, rank, kTimedSeed); });
-  if (!trouble) trouble = sample(options_.warm_ups, false);
+  auto trouble = ranks_.run(seats, options_.silent_s, [&](Rank& rank) { prepare(of(shape, rank), rank, kTimedSeed); });
+  if (!trouble) trouble = sample(shape, seats, once_s, options_.warm_ups, false);
   if (trouble) return trouble;
   once_s = std::max(slowest(seats) / static_cast<double>(options_.warm_ups), 1e-7);
-  measured.calls = std::clamp<std::int64_t>(std::llround(std::ceil(options_.sample_s / once_s)), 1, kMostCalls);
-  if (auto failed = sample(measured.calls, false)) return failed;
+  const std::int64_t calls =
+      std::clamp<std::int64_t>(std::llround(std::ceil(options_.sample_s / once_s)), 1, kMostCalls);
+  if (auto failed = sample(shape, seats, once_s, calls, false)) return failed;
+  measured.assign(groups.size(), {});
+  for (Measured& one : measured) one.calls = calls;
   const double start = now_s();
-  while (static_cast<std::int64_t>(measured.seconds.size()) < options_.samples || now_s() - start < options_.seconds) {
+  for (std::int64_t done = 0; done < options_.samples || now_s() - start < options_.seconds; ++done) {
     // In place the input is gone with the first call.
-    if (auto failed = sample(measured.calls, !shape.in_place)) return failed;
-    measured.seconds.push_back(slowest(seats));
-    measured.spans.push_back(span_of(seats));
+    if (auto failed = sample(shape, seats, once_s, calls, !shape.in_place)) return failed;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      measured[i].seconds.push_back(slowest(groups[i]));
+      measured[i].spans.push_back(span_of(groups[i]));
+    }
   }
   if (auto failed = checked_call(shape, seats, kLastSeed, kRoom * once_s)) return failed;
-  collect(seats, measured.wrong);
+  for (std::size_t i = 0; i < groups.size(); ++i) collect(groups[i], measured[i].wrong);
   return std::nullopt;
 }
 

@@ -19,6 +19,7 @@ struct Options {
   std::vector<Operation> operations;  // what is measured
   std::vector<std::size_t> sizes;     // bytes, as nccl-tests counts them
   std::vector<int> groups;            // so many GPUs take part, the lowest; 0: all
+  std::string rounds;                 // a file of rounds of groups that measure at the same time; empty: none
   std::vector<bool> places;           // out of place (false), in place (true)
   int type = kFloat;
   std::string links;  // what lies between the GPUs: switch, nvlink, pcie, unknown
@@ -57,8 +58,10 @@ class Bench {
  public:
   /// Buffers for cases of up to `bytes`. Throws gpu::Failure where a GPU has no room.
   Bench(Ranks& ranks, const Nccl& nccl, const Options& options, std::size_t bytes);
-  /// One case on these ranks, which are connected. Trouble where one of them failed or did not answer.
-  std::optional<Trouble> measure(const Shape& shape, const std::vector<int>& seats, Measured& measured);
+  /// One case on these groups at the same time, each of which is connected. A sample of all begins when all are there;
+  /// `shape.ranks` is that of the largest. Trouble where one of them failed or did not answer.
+  std::optional<Trouble> measure(const Shape& shape, const std::vector<std::vector<int>>& groups,
+                                 std::vector<Measured>& measured);
   /// A small all-reduce of each of these groups at once, for whoever looks for a rank that does not answer.
   std::optional<Trouble> try_groups(const std::vector<std::vector<int>>& groups, double limit_s);
 
@@ -87,7 +90,10 @@ class Bench {
   void check(const Shape& shape, Rank& rank, Word seed);
   void locate(const Shape& shape, Rank& rank, Word seed);
   void timed(const Shape& shape, Rank& rank, std::int64_t calls);
-  std::optional<Trouble> checked_call(const Shape& shape, const std::vector<int>& seats, Word seed, double expected_s);
+  static Shape of(Shape shape, const Rank& rank);
+  std::optional<Trouble> checked_call(const Shape& whole, const std::vector<int>& seats, Word seed, double expected_s);
+  std::optional<Trouble> sample(const Shape& shape, const std::vector<int>& seats, double once_s, std::int64_t calls,
+                                bool check_too);
   double slowest(const std::vector<int>& seats) const;
   TimeSpan span_of(const std::vector<int>& seats) const;
   void collect(const std::vector<int>& seats, Wrong& wrong) const;

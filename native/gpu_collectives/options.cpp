@@ -56,6 +56,9 @@ Options read_options(int argc, char** argv) {
   }
   for (const auto group : args.integers("groups", "0", 0, "so many of the GPUs take part, such as 2,4,8; 0: all"))
     o.groups.push_back(static_cast<int>(std::min<std::int64_t>(group, kMostRanks)));
+  o.rounds = args.text("rounds", "",
+                       "a file of rounds, one a line, of groups that measure at the same time, one a word: 0,1 2,3, by "
+                       "the numbers of the GPUs; in place of --groups");
   o.places = places_of(args.text("place", "both", "out of place, in place, or both"));
   const std::string type = args.text("type", "float", "float or uint64");
   require("type", type, {"float", "uint64"});

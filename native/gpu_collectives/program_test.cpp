@@ -1,5 +1,9 @@
 // The program on the host backend, and on the stand-ins for CUDA's driver and NCCL: every operation right, and each
 // fault found, named and left behind.
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
 #include <functional>
 #include <string>
 #include <thread>
@@ -135,6 +139,40 @@ void fallbacks(Checks& checks) {
               ring.text);
 }
 
+/// A file of rounds, which goes with the test.
+struct RoundsFile {
+  explicit RoundsFile(const std::string& text) { std::ofstream(name) << text; }
+  ~RoundsFile() { std::remove(name.c_str()); }
+  RoundsFile(const RoundsFile&) = delete;
+  RoundsFile& operator=(const RoundsFile&) = delete;
+  std::string name = "gpu_collectives_rounds_" + std::to_string(getpid()) + ".txt";
+};
+
+void groups_at_once(Checks& checks) {
+  const RoundsFile file("0,1,2 3,4\n4,0 1,2\n0,9 1,2\n");
+  const std::string few = "--operations all_reduce,alltoall --sizes 4096 --place out --rounds " + file.name + ' ';
+  const Ran host_ran = host(few, 5);
+  checks.equal(host_ran.code, 0, host_ran.text);
+  checks.equal(host_ran.count("\"kernel\":\"group\""), 10, "five groups, two operations: " + host_ran.text);
+  checks.equal(host_ran.count("\"residual\":{\"value\":0,"), 10, "all right");
+  checks.equal(host_ran.count("\"bytes\":4096,\"gpus\":3"), 2, "the bytes as asked, whatever a group's size");
+  checks.that(host_ran.says("GPU 9 is not in use"), host_ran.text);
+  const Ran wrong = fake("devices 5", "wrong 4", few);
+  checks.equal(wrong.code, 1, wrong.text);
+  checks.equal(wrong.count("\"code\":\"element-wrong\""), 4, "of the groups that hold it alone: " + wrong.text);
+  const Ran lost = fake("devices 5", "hang 3 after 1", few + "--silent-s 8 --try-s 8");
+  checks.equal(lost.code, 3, lost.text);
+  checks.that(lost.says("rank 3 (GPU 3, NVIDIA Fake, 0000:04:00.0): no answer even"), lost.text);
+  checks.equal(lost.count("\"unanswered\":1"), 2, "of its group: " + lost.text);
+  checks.that(lost.says("\"round\":2"), "the others go on: " + lost.text);
+  const Ran slow = fake("devices 5 modelled 1", "slow 0 percent 300", few);
+  checks.that(slow.code == 0 && slow.count("\"kernel\":\"group\"") == 10, slow.text);
+  for (const char* bad : {"/nowhere/rounds", "/dev/null"}) {
+    const Ran ran = host(std::string("--rounds ") + bad, 3);
+    checks.that(ran.code == 2 && ran.says("next:"), ran.text);
+  }
+}
+
 void refused(Checks& checks) {
   shakedown::gpu::refused_alike(checks, shakedown::gpu::driver_states(2), "",
                                 [](const std::string& cuda) { return fake(cuda, ""); });
@@ -166,6 +204,7 @@ int main() {
   one_wrong_bit(checks);
   faults(checks);
   fallbacks(checks);
+  groups_at_once(checks);
   refused(checks);
   return checks.end();
 }

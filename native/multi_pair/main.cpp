@@ -4,12 +4,11 @@
 #include <array>
 #include <cstdlib>
 #include <functional>
-#include <map>
 #include <numeric>
 #include <optional>
 
 #include "cases.hpp"
-#include "common/caches.hpp"
+#include "common/gathered_places.hpp"
 #include "common/rest.hpp"
 #include "common/silence.hpp"
 #include "rails.hpp"
@@ -18,22 +17,6 @@ namespace shakedown::multi_pair {
 namespace {
 
 using collectives::SharedClock;
-
-/// Where every rank is: hosts by number, sockets and caches by their lowest CPU's.
-std::vector<RankPlace> gather_places(const Ranks& ranks) {
-  const int cpu = ranks.cpus[static_cast<std::size_t>(ranks.rank)];
-  const auto levels = data_caches(cpu);
-  const auto last = std::find_if(levels.rbegin(), levels.rend(), [](const auto& level) { return level.bytes > 0; });
-  const bool told = last != levels.rend() && !last->shared_by.empty();
-  const int cache = told ? *std::min_element(last->shared_by.begin(), last->shared_by.end()) : -1;
-  std::map<std::string, int> numbers;
-  std::vector<RankPlace> places;
-  for (const auto& mine : gather_lists(ranks.control, {cpu_places({cpu}).front().socket, cache})) {
-    const auto& host = ranks.hosts[places.size()];
-    places.push_back({numbers.emplace(host, static_cast<int>(numbers.size())).first->second, mine[0], mine[1]});
-  }
-  return places;
-}
 
 /// Pairs of ranks of the job as places among the members, which are in ascending order.
 std::vector<Pair> placed_among(const std::vector<int>& members, std::vector<Pair> pairs) {

@@ -6,28 +6,6 @@
 
 namespace shakedown::multi_pair {
 
-const char* name_of(Placement placement) {
-  switch (placement) {
-    case Placement::halves:
-      return "halves";
-    case Placement::cache:
-      return "cache";
-    case Placement::socket:
-      return "socket";
-    case Placement::host:
-      return "host";
-    case Placement::hosts:
-      return "hosts";
-  }
-  return "";
-}
-
-Placement between(const RankPlace& a, const RankPlace& b) {
-  if (a.host != b.host) return Placement::hosts;
-  if (a.socket != b.socket) return Placement::host;
-  return a.cache >= 0 && a.cache == b.cache ? Placement::cache : Placement::socket;
-}
-
 std::vector<Pair> pair_up(const std::vector<RankPlace>& places, Placement placement, int most) {
   const int ranks = static_cast<int>(places.size());
   std::vector<Pair> pairs;

@@ -1,29 +1,14 @@
 // Which ranks send to which: pairs by where their ends are, and rings. Pure.
 #pragma once
 
-#include <cstdint>
-#include <string>
 #include <utility>
 #include <vector>
 
+#include "common/rank_places.hpp"
+
 namespace shakedown::multi_pair {
 
-/// Where a rank is. Numbers are alike where things are the same one; a cache of -1 is not told.
-struct RankPlace {
-  int host = 0;
-  int socket = 0;
-  int cache = 0;  // the last-level cache of its core
-};
-
-/// What the ends of a pair have in common. halves: whatever comes, as osu_mbw_mr pairs: of k pairs rank i sends to rank
-/// i + k. cache: one last-level cache. socket: one socket, and another cache. host: one host, and another socket.
-/// hosts: not even the host.
-enum class Placement : std::uint8_t { halves, cache, socket, host, hosts };
-const char* name_of(Placement placement);
-
-/// What two ranks have in common, the most of it.
-Placement between(const RankPlace& a, const RankPlace& b);
-
+using Placement = Nearness;  // of the two ends
 using Pair = std::pair<int, int>;  // who sends, who receives
 
 /// Disjoint pairs of a placement, in the order of ranks: at most `most` of them, or of 0 as many as there are. With

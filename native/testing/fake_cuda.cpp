@@ -4,7 +4,8 @@
 // FAKE_CUDA is words with numbers: devices 2, driver 12040, init 100, count 0, mode 3, retain 46 (which every device
 // answers; retain_of 1 limits it to that one), load 222, room 1048576 (bytes that a device has), peers 0, architecture
 // 75, lost_after 5 (the device `of` 1 answers everything with `code` 999 after so many launches), name MIG. All work is
-// done when a call returns, but what another library of the tests holds in a stream.
+// done when a call returns, but what another library of the tests holds in a stream. With `modelled` 1 the time between
+// events is what that library says that its work takes (fake_cuda_spend), and no clock's: the same on a busy machine.
 #include <dlfcn.h>
 
 #include <chrono>
@@ -42,11 +43,13 @@ using Clock = std::chrono::steady_clock;
 struct Event {
   Clock::time_point at;
   bool pending = false;
+  double modelled_s = 0;  // of its stream, up to here
 };
 /// What other libraries of the tests have put into a stream and not done (fake_cuda_hold).
 struct Held {
   int parts = 0;
   std::set<Event*> behind;
+  double modelled_s = 0;  // that all of its work takes
 };
 
 /// Of all threads: ranks of a test can be threads, each with a device.
@@ -199,7 +202,7 @@ int cuEventRecord(Handle event, Handle stream) {
   auto& recorded = *static_cast<Event*>(event);
   const std::lock_guard hold(state().lock);
   Held& held = state().streams[stream];
-  recorded = {Clock::now(), held.parts > 0};
+  recorded = {Clock::now(), held.parts > 0, held.modelled_s};
   if (recorded.pending) held.behind.insert(&recorded);
   return 0;
 }
@@ -219,6 +222,10 @@ int cuEventElapsedTime(float* milliseconds, Handle begin, Handle end) {
     const std::lock_guard hold(state().lock);
     const auto taken = static_cast<Event*>(end)->at - static_cast<Event*>(begin)->at;
     *milliseconds = std::chrono::duration<float, std::milli>(taken).count();
+    if (setting("modelled", 0) != 0) {
+      const double modelled = static_cast<Event*>(end)->modelled_s - static_cast<Event*>(begin)->modelled_s;
+      *milliseconds = static_cast<float>(1e3 * modelled);
+    }
   }
   return health();
 }
@@ -232,9 +239,13 @@ void fake_cuda_release(Handle stream) {
   const std::lock_guard hold(state().lock);
   Held& held = state().streams[stream];
   if (held.parts == 0 || --held.parts > 0) return;
-  for (Event* event : held.behind) *event = {Clock::now(), false};
+  for (Event* event : held.behind) *event = {Clock::now(), false, event->modelled_s};
   held.behind.clear();
   state().changed.notify_all();
+}
+void fake_cuda_spend(Handle stream, double seconds) {
+  const std::lock_guard hold(state().lock);
+  state().streams[stream].modelled_s += seconds;
 }
 int fake_cuda_current() { return current; }
 

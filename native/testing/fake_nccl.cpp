@@ -5,8 +5,9 @@
 // below begin with a device's 6th operation. `wrong` 2: device 2 gets one wrong bit, in element `element` 7; `hang` 2:
 // what device 2 brings never arrives; `hang` 2 `with` 3: only in communicators that hold both; `stuck` 2: its call does
 // not return before it is aborted; `async` 2: its communicator has the error `code` 2, and nobody goes on; `once` 1: a
-// fault is gone once a communicator was aborted. The log: `transport` 0 P2P, 1 SHM, 2 NET/Socket; `algorithm` 0 TREE, 1
-// RING, 4 NVLS.
+// fault is gone once a communicator was aborted. `slow` 2: where device 2 takes part an operation takes 20 % longer, or
+// `percent`; `slow` 2 `with` 3: only where both do. That is in a modelled time (fake_cuda's `modelled`). The log:
+// `transport` 0 P2P, 1 SHM, 2 NET/Socket; `algorithm` 0 TREE, 1 RING, 4 NVLS.
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -20,6 +21,7 @@
 extern "C" {
 void fake_cuda_hold(void* stream);
 void fake_cuda_release(void* stream);
+void fake_cuda_spend(void* stream, double seconds);
 int fake_cuda_current();
 }
 
@@ -89,11 +91,24 @@ const char* algorithm_name() {
   }
 }
 
+/// What an operation takes: 20 us and 10 GB/s, 1 % more or less from one to the next, and what is slow in it.
+double modelled_s(const HostComm& comm, const Part& part, long number) {
+  std::size_t bytes = part.count * 4;
+  for (const Message& message : part.messages) bytes += message.bytes;
+  const double noise = 0.01 * (static_cast<double>((number * 7919 + comm.device * 104729) % 201) / 100 - 1);
+  const long with = setting("with", -1), slow = setting("slow", -1);
+  const bool is_slow = slow >= 0 && meets(comm, slow) && (with < 0 || meets(comm, with));
+  const double factor = is_slow ? 1 + 0.01 * static_cast<double>(setting("percent", 20)) : 1;
+  return (20e-6 + static_cast<double>(bytes) / 10e9) * (1 + noise) * factor;
+}
+
 int before(HostComm& comm, const Part& part, bool& lost) {
+  long number = 0;
   {
     const std::lock_guard hold(state().lock);
-    ++state().operations[comm.device];
+    number = ++state().operations[comm.device];
   }
+  fake_cuda_spend(part.stream, modelled_s(comm, part, number));
   if (comm.rank == 0 && part.operation != Operation::sendrecv) {
     const char* subsystems = std::getenv("NCCL_DEBUG_SUBSYS");
     if (subsystems != nullptr && std::string(subsystems).find("TUNING") != std::string::npos) {

@@ -30,3 +30,16 @@ def test_stages_over_real_ranks(tmp_path: Path) -> None:
     assert verdict.metric.name == "collectives.group.time" and groups.group_size(5) == verdict.group_size == 2
     group_tests.measure(tmp_path, plan, How(), Lines(said.append))
     assert len(session.directories(tmp_path)) == len(opened), "nothing is measured twice"
+
+
+def test_stages_over_threads_that_stand_in_for_gpus(tmp_path: Path) -> None:
+    natives.path("gpu_collectives")
+    plan = GroupPlan(gpus=5, backend="host:5", size_bytes=4096, samples=3, rounds=14)
+    said: list[str] = []
+    group_tests.measure(tmp_path, plan, How(), Lines(said.append))
+    opened = session.directories(tmp_path)
+    ((tests, verdict),), damaged = group_tests.judge(opened, plan)
+    assert not damaged and len(tests.places) == 5 and len(set(tests.hosts)) == 1, said
+    assert {place.rpartition(":")[2] for place in tests.places} == set("01234")
+    assert verdict.rounds >= 7 and verdict.tests == 2 * verdict.rounds and verdict.metric.kernel == "group"
+    assert verdict.params["backend"] == "host:5", "nothing here is a figure of a GPU"

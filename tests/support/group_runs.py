@@ -36,13 +36,15 @@ def cases(tests: GroupTests, **more: str | int | bool) -> list[Case]:
     return found
 
 
-def run_directory(path: Path, found: Sequence[Case], *, state: State = "ok") -> store.RunDirectory:
+def run_directory(
+    path: Path, found: Sequence[Case], *, state: State = "ok", workload: str = "collectives"
+) -> store.RunDirectory:
     plan = Plan(campaign="groups", title="T", runs=())
     made = store.RunDirectory.create(path, manifest=MANIFEST, campaign_toml="", machine=machine(), plan=plan)
     record = Measurement(
         run="r1",
         repeat=1,
-        workload="collectives",
+        workload=workload,
         params={},
         host="n1",
         state=state,

@@ -42,8 +42,8 @@ class TwoHosts(NamedTuple):
             bucket = ("root", "tbf", "rate", rate, "burst", "32kb", "latency", "50ms")
             self.do(host, "tc", "qdisc", "replace", "dev", rail, *bucket)
 
-    def run(self, name: str, *words: str, env: Mapping[str, str]) -> Ended:
-        """A program on one rank of each host, by Open MPI with these variables."""
+    def run(self, name: str, *words: str, env: Mapping[str, str], each: int = 1) -> Ended:
+        """A program on so many ranks of each host, by Open MPI with these variables."""
         mpi = next((one for one in here().software if one.name == OPEN_MPI and one.version.startswith("4.")), None)
         if mpi is None:
             pytest.skip("needs Open MPI 4 (sudo apt-get install openmpi-bin): its launcher reaches the other namespace")
@@ -52,11 +52,22 @@ class TwoHosts(NamedTuple):
         except Unavailable as error:
             pytest.skip(f"needs {name}: {error.hint}")
         first = next(iter(self.pids))
-        hosts = ",".join(f"{host}:1" for host in self.pids)
+        hosts = ",".join(f"{host}:{each}" for host in self.pids)
         mca = {"plm_rsh_agent": str(self.folder / "reach"), "oob_tcp_if_include": _LAUNCHER, "mpi_yield_when_idle": "1"}
         flags = [word for key, value in mca.items() for word in ("--mca", key, value)]
         carried = [word for key in env for word in ("-x", key)]
-        argv = [mpi.path, "--allow-run-as-root", "-np", "2", "--host", hosts, "--bind-to", "none", *flags, *carried]
+        argv = [
+            mpi.path,
+            "--allow-run-as-root",
+            "-np",
+            str(2 * each),
+            "--host",
+            hosts,
+            "--bind-to",
+            "none",
+            *flags,
+            *carried,
+        ]
         done = subprocess.run(
             self.inside(first, *argv, program, *words),
             capture_output=True,

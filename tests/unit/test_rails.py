@@ -10,6 +10,7 @@ import pytest
 from shakedown.analysis import rails as judging
 from shakedown.errors import BadInput, Unavailable
 from shakedown.machine.mpi import CRAY, INTEL, MPICH, MVAPICH, MVAPICH2, OPEN_MPI
+from shakedown.machine.span import span
 from shakedown.records import Finding, Host, Machine, Network, Value
 from shakedown.workloads import multi_pair
 from shakedown.workloads.common import rails
@@ -56,6 +57,27 @@ def test_of_one_network_there_is_nothing_to_compare() -> None:
         rails.named("auto", with_networks(network("eth0")), "multi_pair.rails")
     with pytest.raises(Unavailable, match="has no network that is up"):
         rails.named("auto", with_networks(), "multi_pair.rails")
+
+
+def test_of_several_hosts_those_count_that_all_have_by_one_name_and_in_one_state() -> None:
+    def named_host(name: str, *networks: Network) -> Host:
+        return msgspec.structs.replace(with_networks(*networks, count=1), name=name)
+
+    first = named_host("n1", *ETHERNET)
+    whole = span((first, named_host("n2", *ETHERNET)), "n[1-2]")
+    assert rails.named("auto", whole, "w") == ("eth0", "eth1")
+    three = (*ETHERNET[:3], network("eth3"))
+    down = named_host("n2", *ETHERNET[:2], network("eth1", state="down"), network("eth3"))
+    assert rails.named("auto", span((named_host("n1", *three), down), "n[1-2]"), "w") == ("eth0", "eth3"), (
+        "the rest goes on"
+    )
+    others = named_host("n2", network("eth0"), network("ens3"))
+    with pytest.raises(
+        Unavailable, match="has one network that is up: eth0; eth1 is up on the first host, and n2 has none"
+    ):
+        rails.named("auto", span((first, others), "n[1-2]"), "w")
+    with pytest.raises(Unavailable, match="eth1 is up on the first host, and down on n2"):
+        rails.named("auto", span((first, down), "n[1-2]"), "w")
 
 
 @pytest.mark.parametrize("mpi", [OPEN_MPI, MPICH, INTEL, MVAPICH, MVAPICH2, CRAY])

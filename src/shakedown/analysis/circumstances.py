@@ -242,7 +242,7 @@ def _apart(one: int | None, other: int | None) -> float:
 
 # ------------------------------------------------------------------------------------------------------------- in words
 
-_TITLES = {"virtual": "machine", "rail": "power of", "link": "messages through", "placement": "memory"}
+_TITLES = {"virtual": "machine", "rail": "power of", "link": "messages through", "placement": "placement"}
 
 
 def _word(name: str, value: Value | None) -> str:

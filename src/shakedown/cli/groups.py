@@ -29,6 +29,16 @@ _Directory = Annotated[
 _Ranks = Annotated[
     int, typer.Option(min=0, help="So many ranks of this host alone are the places: a trial without a cluster.")
 ]
+_Gpus = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        help="So many GPUs of each host are the places (shakedown run gpu_collectives), in groups within the host.",
+    ),
+]
+_Backend = Annotated[
+    str, typer.Option(help="With --gpus: cuda, or host, where threads stand in for GPUs: a trial without any.")
+]
 _Recorded = Annotated[bool, typer.Option("--recorded", help="Judge what is recorded, and measure nothing.")]
 _Operation = Annotated[str, typer.Option(help="The collective; in all-to-all each member sends to each other.")]
 _Size = Annotated[str, typer.Option(help="Bytes of each block, or of the vector.")]
@@ -60,6 +70,8 @@ def command(
     ctx: typer.Context,
     directory: _Directory,
     ranks: _Ranks = 0,
+    gpus: _Gpus = 0,
+    backend: _Backend = "cuda",
     recorded: _Recorded = False,
     operation: _Operation = "alltoall",
     size: _Size = "1 MiB",
@@ -85,7 +97,8 @@ def command(
     how = _batch.how(ctx)
     plan = _plan(ranks, group_size, rounds, operation, size, rate, floor, wanted, topology)
     plan = plan._replace(samples=samples, seconds=seconds, oversubscribe=allow_oversubscribe)
-    if not recorded and (place := _places(how, ranks)):
+    plan = plan._replace(gpus=gpus, backend=_backend(backend, gpus))
+    if not recorded and (place := _places(how, ranks, gpus)):
         hosts, number, how = place
         group_tests.measure(directory, plan._replace(hosts=hosts, places=number), how, Terminal())
     judged, damaged = group_tests.judge(directories(directory), plan)
@@ -95,7 +108,7 @@ def command(
         raise CannotMeasure(
             "there is no group in it",
             where=str(directory),
-            hint="measure some: --on slurm --nodes 16, --hosts node[1-16], or --ranks 8 on this host alone",
+            hint="measure some: --on slurm --nodes 16, --hosts node[1-16], --gpus 8 of each host, or --ranks 8 on this one",
         )
     verdicts = [verdict for _, verdict in judged]
     if json:
@@ -149,11 +162,20 @@ def _bytes(text: str) -> int:
     return int(value)
 
 
-def _places(how: How, ranks: int) -> tuple[tuple[str, ...], int, How] | None:
+def _backend(word: str, gpus: int) -> str:
+    """As gpu_collectives takes it. Raises BadInput."""
+    if word not in ("cuda", "host"):
+        raise BadInput(f"--backend {word!r} is not known", hint="cuda, or host")
+    return f"host:{gpus}" if word == "host" else word
+
+
+def _places(how: How, ranks: int, gpus: int) -> tuple[tuple[str, ...], int, How] | None:
     """The hosts' names, as far as they are known, and how many places there are; None where nothing is to be measured."""
     from .. import schedulers
     from ..hosts.access import LocalHost
 
+    if ranks and gpus:
+        raise BadInput("--ranks and --gpus are two kinds of places", hint="leave one of them out")
     if ranks:
         if how.batch is not None or how.hosts is not None:
             raise BadInput("--ranks is for this host alone", hint="leave out --on and --hosts, or --ranks")
@@ -161,7 +183,9 @@ def _places(how: How, ranks: int) -> tuple[tuple[str, ...], int, How] | None:
     if how.batch is not None:
         return how.batch.hosts, how.batch.nodes, how
     hosts = how.hosts or schedulers.inside(os.environ, LocalHost())
-    return (hosts.hosts, len(hosts.hosts), how._replace(hosts=hosts)) if hosts is not None else None
+    if hosts is None:
+        return ((), 1, how) if gpus else None
+    return hosts.hosts, len(hosts.hosts), how._replace(hosts=hosts)
 
 
 def show(verdict: GroupVerdict) -> None:

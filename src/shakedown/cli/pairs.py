@@ -57,11 +57,7 @@ def command(
     for one in damaged:
         terminal.say(f"shakedown: {one.what}: {one.why}")
     if not found:
-        raise CannotMeasure(
-            "there is no pair of nodes in it",
-            where=", ".join(str(one.path) for one in opened),
-            hint='measure them: workload = "pingpong", params = { pairs = "all", rounds = "tournament" }, on several nodes',
-        )
+        raise _no_pairs(opened)
     verdicts = [pairs.verdict(one, settings, switches=behind) for one in found]
     if json:
         terminal.print_json({"verdicts": verdicts, "damaged": damaged})
@@ -69,6 +65,20 @@ def command(
         for verdict in verdicts:
             show(verdict)
     raise typer.Exit(common.exit_code({verdict.state for verdict in verdicts}, bool(damaged)))
+
+
+def _no_pairs(opened: list[RunDirectory]) -> CannotMeasure:
+    """That there are none; of runs that measured groups, what judges those."""
+    from ..analysis import groups
+
+    where = ", ".join(str(one.path) for one in opened)
+    if groups.from_directories(opened)[0]:
+        hint = f"it has groups, which have a command of their own: shakedown groups {opened[0].path} --recorded"
+    else:
+        hint = (
+            'measure them: workload = "pingpong", params = { pairs = "all", rounds = "tournament" }, on several nodes'
+        )
+    return CannotMeasure("there is no pair of nodes in it", where=where, hint=hint)
 
 
 def _opened(runs: list[Path]) -> list[RunDirectory]:

@@ -11,10 +11,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ..records import Core, Host, Memory, NumaNode, Peak, Software
+from ..records import Core, Host, Memory, Network, NumaNode, Peak, Software
 
 #: Peaks of these units add up over hosts; a latency or a clock does not.
 _ADDING = ("flop/s", "B/s")
+#: The fact of a network that says how it differs on other hosts.
+ELSEWHERE = "elsewhere"
 
 
 def span(hosts: Sequence[Host], name: str) -> Host:
@@ -58,6 +60,7 @@ def span(hosts: Sequence[Host], name: str) -> Host:
         usable_cpus=tuple(usable),
         cpu_quota=None if any(host.cpu_quota is None for host in hosts) else sum(host.cpu_quota or 0 for host in hosts),
         gpus=tuple(gpu for host in hosts for gpu in host.gpus),
+        networks=_networks(hosts),
         software=_software(hosts),
         settings=(),
         peaks=_peaks(hosts),
@@ -83,6 +86,24 @@ def _near(parts: Sequence[Memory]) -> int | None:
     if all(one.near_bytes is None for one in parts):
         return None
     return min(one.room_bytes for one in parts) * len(parts)
+
+
+def _networks(hosts: Sequence[Host]) -> tuple[Network, ...]:
+    """Those of the first host; of one that another host does not have, or that is in another state there, with that as the
+    fact ``ELSEWHERE``: a job over all of them cannot use it."""
+    found = []
+    for one in hosts[0].networks:
+        differs = []
+        for host in hosts[1:]:
+            twin = next((other for other in host.networks if other.name == one.name), None)
+            if twin is None:
+                differs.append(f"{host.name} has none")
+            elif twin.state != one.state:
+                differs.append(f"{twin.state or 'not known'} on {host.name}")
+        more = f" and {len(differs) - 3} more" if len(differs) > 3 else ""
+        facts = {**one.facts, ELSEWHERE: ", ".join(differs[:3]) + more} if differs else one.facts
+        found.append(msgspec.structs.replace(one, facts=facts))
+    return tuple(found)
 
 
 def _software(hosts: Sequence[Host]) -> tuple[Software, ...]:

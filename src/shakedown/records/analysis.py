@@ -57,7 +57,8 @@ class Circumstances(Record, frozen=True, kw_only=True):
     virtual: bool | None = None  # in a virtual machine
     link: str = ""  # what messages go through: "network" or "shared memory"
     level: str = ""  # of the memory system: "memory", "l1"
-    placement: str = ""  # of arrays among NUMA nodes: "local", "interleave", "remote"
+    # Of arrays among NUMA nodes: "local", "interleave", "remote"; or what ranks share: "cache", "socket", "host", "hosts".
+    placement: str = ""
     rail: str = ""  # what a power is that of: "facility", "rack", "node", or the name of a part
     params: Params = msgspec.field(default_factory=dict)  # the rest of what the metric is ranked by
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _KINDS = {
     "gpu": ("GPU or rank", "GPUs or ranks"),  # several members of one host: which of the two, they do not say
     "node": ("node", ""),
+    "link": ("link", ""),
     "switch": ("switch", "switches"),
     "uplink": ("uplink", ""),
     "path": ("path between two switches", "paths between two switches"),
@@ -29,6 +30,8 @@ _STEPS = {
     "run `shakedown run gpu_copy` on its host; of a rank without a GPU look where it runs (`shakedown placement`)",
     "node": "compare its adapter's speed, width and PCIe slot, its BIOS and clocks with a node that is not slow "
     "(`shakedown health`); then move its cable to another port: if the slowness moves, it is the port or the cable",
+    "link": "look at what joins the two: NVLink errors and states (nvidia-smi nvlink -e, -s), the PCIe path (nvidia-smi "
+    "topo -m), and `shakedown run gpu_copy` from one to the other; of two ranks without GPUs look where they run",
     "switch": "look at the switch itself: its temperature, its firmware, errors on all of its ports",
     "uplink": "look at the cables from that switch up: how many links are up, and their speed, width and error counters",
     "path": "trace the route between the two switches (ibtracert, traceroute) and look at the ports on it",
@@ -103,13 +106,15 @@ def summary(verdict: GroupVerdict) -> str:
 
 def named(verdict: GroupVerdict) -> list[Named]:
     """All that is named with what was seen and the next step: what failed first, then the slowest."""
-    what = verdict.metric.title.lower()
+    what = verdict.metric.title[:1].lower() + verdict.metric.title[1:]
     failed = [
         Named(
             one.place,
             "failed",
             f"place {one.place}: {one.failed} of its {one.tried} groups failed ({one.why})",
-            "check whether it is up and its port has a link, then measure it again",
+            "look for an Xid in dmesg and at its NVLink errors, and drain its node"
+            if verdict.metric.name.startswith("gpu_")
+            else "check whether it is up and its port has a link, then measure it again",
         )
         for one in verdict.failed
     ]

@@ -208,6 +208,8 @@ def judge(
         )
     if job.exit_code == UNAVAILABLE and missing and cases and not garbage:
         return "partial", missing
+    if job.exit_code != 0 and not cases and (lacks := lacking(stderr)):
+        return "unavailable", lacks
     if job.exit_code != 0:
         state: State = "unavailable" if job.exit_code == UNAVAILABLE else "failed"
         why = said or (left_out if job.exit_code == UNAVAILABLE and not cases else "")
@@ -257,8 +259,31 @@ _ADDED = re.compile(
     r"(srun|slurmstepd): .*(Force Terminated|Terminating|Job step aborted|forcing job termination|CANCELLED AT)"
     r"|srun: error: \S+: tasks? [\d,-]+: (Exited with exit code \d+|Terminated)$"
     r"|\*\*\*|(\[[^\]]+:\d+\] )(\*\*\*|\[ ?\d+\] |Signal code:|Failing at address:|Associated errno:)"
-    r"|\[[^\]]+:\d+\] Local abort before MPI_INIT"
+    r"|\[[^\]]+:\d+\] (Local abort before MPI_INIT|\d+ more process(es)? ha(s|ve) sent help message|Set MCA parameter)"
 )
+
+#: What Open MPI says where a component that its settings ask for was not built, or lacks a library.
+_COMPONENT = re.compile(r"A requested component was not found.*?Framework:\s*(\S+)\s+Component:\s*(\S+)", re.DOTALL)
+_NONE = re.compile(r"No available (\S+) components were found")
+_INSTEAD = {
+    "ucx": "use an Open MPI that was built with UCX; between nodes without it messages go by TCP: rails=eth0,eth1",
+    "spml": "OpenSHMEM of Open MPI needs UCX: use one that was built with it, or OpenSHMEM of another site module",
+}
+
+
+def lacking(stderr: bytes) -> str:
+    """What this MPI has not and was to use, with the next step; empty where it does not say that."""
+    text = plain(stderr.decode("utf-8", "replace"))
+    if found := _COMPONENT.search(text):
+        framework, component = found.groups()
+        setting = f"OMPI_MCA_{framework}"
+        step = _INSTEAD.get(component, f"use one that was built with it, or take {setting} from the environment")
+        return f"this Open MPI has no component {component} for {framework}, which {setting} asks for (next: {step})"
+    if found := _NONE.search(text):
+        (framework,) = found.groups()
+        step = _INSTEAD.get(framework, "see ompi_info; use an Open MPI that was built with one")
+        return f"this Open MPI has no component for {framework} that works here (next: {step})"
+    return ""
 
 
 def last_line(text: bytes) -> str:

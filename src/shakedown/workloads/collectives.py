@@ -20,14 +20,13 @@ from ..launchers import Command
 from ..launchers.mpirun import cores
 from ..records import Host, Machine, Params
 from ..units import show_bytes
-from .common import lists
+from .common import lists, rounds
 from .common.table import table_of
 
 TABLE = table_of(__file__)
 
 #: How many ways there are to make an operation, about: itself and its mock-ups.
 _METHODS = 3
-_ROUNDS = "rounds.txt"
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
@@ -51,6 +50,8 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
                 f"collectives.sizes: {size} bytes are not a whole number of 64-bit words", hint="name multiples of 8"
             )
     rounds_of(params)
+    if params["placements"]:
+        TABLE.selection(params, "placements")
     operations = ",".join(TABLE.selection(params, "operations"))
     return ({**params, "operations": operations, "ranks": ranks},)
 
@@ -65,27 +66,16 @@ def _ranks(params: Params, host: Host) -> int:
     return max(2, cores(host)) if params["ranks"] == "cores" else int(params["ranks"])
 
 
-def rounds_of(params: Params) -> tuple[tuple[tuple[str, ...], ...], ...]:
-    """The rounds, of each its groups, of each its members. Raises BadInput for a group of fewer than two."""
-    found = []
-    for text in filter(None, map(str.strip, str(params["rounds"]).split(";"))):
-        groups = tuple(tuple(filter(None, word.split(","))) for word in text.split())
-        for group in groups:
-            if len(group) < 2:
-                raise BadInput(
-                    f"collectives.rounds: {','.join(group) or text!r} is not a group of two or more members",
-                    hint="members between commas, groups between spaces, rounds between semicolons: 0,1 2,3; 0,2 1,3",
-                )
-        found.append(groups)
-    return tuple(found)
+def rounds_of(params: Params) -> rounds.Rounds:
+    """The rounds that are asked. Raises BadInput."""
+    return rounds.parse(params["rounds"], "collectives.rounds")
 
 
 def _command(params: Params, host: Host) -> Command:
     ranks = int(params["ranks"])
     argv = (*TABLE.argv(params), "--world-size", str(ranks))
-    if rounds := rounds_of(params):
-        text = "".join(" ".join(map(",".join, groups)) + "\n" for groups in rounds)
-        return Command(argv=(*argv, "--rounds", _ROUNDS), ranks=ranks, files={_ROUNDS: text})
+    if asked := rounds_of(params):
+        return Command(argv=(*argv, "--rounds", rounds.FILE), ranks=ranks, files={rounds.FILE: rounds.text(asked)})
     return Command(argv=argv, ranks=ranks)
 
 
@@ -97,16 +87,16 @@ def _estimate_s(params: Params, host: Host) -> float:
         min(float(params["budget_s"]), int(params["samples"]) * _METHODS * (2e-5 + size * int(params["ranks"]) / 4e9))
         for size in sizes
     )
-    rounds = len(rounds_of(params))
-    return 2.0 + max(rounds, 1) * operations * (case_s + 0.05 * len(sizes))
+    count = len(rounds_of(params))
+    return 2.0 + max(count, 1) * operations * (case_s + 0.05 * len(sizes))
 
 
 def _label(params: Params) -> str:
     span = lists.span([show_bytes(size) for size in sorted(TABLE.numbers(params, "sizes"))])
     operations = TABLE.selection(params, "operations")
     every = len(operations) == len(TABLE.params["operations"].items)
-    if rounds := rounds_of(params):
-        return f"collectives {'+'.join(operations)}, {span}, {len(rounds)} rounds of groups of {params['ranks']} ranks"
+    if asked := rounds_of(params):
+        return f"collectives {'+'.join(operations)}, {span}, {len(asked)} rounds of groups of {params['ranks']} ranks"
     return f"collectives {'all' if every else '+'.join(operations)}, {span}, {params['ranks']} ranks"
 
 

@@ -6,6 +6,9 @@ slow pair counts, and is named. The figures of ``osu_mbw_mr`` and ``osu_multi_la
 senders' times) and those of HPCC's rings stand beside it under their own names. Every byte of what arrives follows
 from its sender and its place, and one wrong byte means that the run has no result.
 
+One pair inside a host over one between two hosts (``pingpong.latency.ratio``, ``pingpong.bandwidth.ratio``) follows where
+both were measured, as PRACE's report compares placements.
+
 Between hosts that have several networks (``rails``) each is measured alone and then all together, in launches of their own:
 variables of the MPI say which to use, and the bytes that the kernel counts on each network prove which it was. Where
 another carried more than a tenth of them, or none that is watched, the run has no result.
@@ -17,11 +20,14 @@ natural ring most neighbours are on the same node; in random ones most are not.
 
 from __future__ import annotations
 
+import statistics
+from collections.abc import Sequence
+
 from .. import launchers, programs
 from ..errors import BadInput, Unavailable
 from ..launchers import Command
 from ..launchers.mpirun import cores
-from ..records import Host, Machine, Params
+from ..records import Case, Host, Machine, Notice, Params
 from ..units import show_bytes
 from .common import lists, rails
 from .common.table import table_of
@@ -118,6 +124,33 @@ def _label(params: Params) -> str:
     return f"multi_pair {'all' if every else '+'.join(kernels)}, {span}, {params['ranks']} ranks{of}{by}"
 
 
+#: What two ends on one host can have in common, the nearest first.
+_INSIDE = ("cache", "socket", "host")
+
+
+def _ratios(cases: Sequence[Case]) -> tuple[tuple[Case, ...], tuple[Notice, ...]]:
+    """Of one pair at a time inside a host and between two, what the one is over the other, in cases of their own: the
+    nearest pair of a host that was measured, as PRACE's D9.3.4 compares two cores of a node with two nodes."""
+    found: dict[tuple[object, ...], dict[str, tuple[Params, float]]] = {}
+    for case in cases:
+        wrong = case.residual is not None and not case.residual.passed
+        if case.kernel not in ("latency", "bandwidth") or case.params.get("pairs") != 1 or not case.seconds or wrong:
+            continue
+        at = (case.kernel, case.params.get("bytes"), case.params.get("rail"))
+        made = float(case.work["messages"]) / statistics.median(case.seconds)
+        found.setdefault(at, {})[str(case.params["placement"])] = (case.params, made)
+    ratios = []
+    for (kernel, _, _), rates in found.items():
+        near = next((one for one in _INSIDE if one in rates), "")
+        if not near or "hosts" not in rates:
+            continue
+        words = "inside a node over outside it" if kernel == "bandwidth" else "outside a node over inside it"
+        params = {name: value for name, value in rates["hosts"][0].items() if name not in ("placement", "link")}
+        params |= {"case": words, "inside": near}
+        ratios.append(Case(kernel=f"{kernel}_ratio", params=params, work={"ratio": rates[near][1] / rates["hosts"][1]}))
+    return tuple(ratios), ()
+
+
 WORKLOAD = TABLE.workload(
     title="Messages of many MPI ranks at once: pairs and rings",
     network=True,
@@ -126,4 +159,5 @@ WORKLOAD = TABLE.workload(
     resolve=_resolve,
     label=_label,
     marks=("rail",),
+    totals=_ratios,
 )

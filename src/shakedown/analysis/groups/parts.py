@@ -4,6 +4,7 @@ In a tree of switches (leaf, spine, core) messages between two hosts meet at the
 switch when some of its members lie below it, unless all of them lie below one of that switch's own branches; and it uses the
 link from a switch up when some of its members lie below that switch and some do not. ``path`` is what two leaf switches have
 between them whatever way that takes: a cable from one to the other, or a route through the spine that is the same each time.
+``link`` is the same of two places of one host: what joins two GPUs.
 
 A group is taken to use all of its parts in every call. All-to-all does: each member sends to each other. A ring need not
 send between all of its members' switches.
@@ -11,6 +12,7 @@ send between all of its members' switches.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +22,7 @@ from .data import GroupTests, Topology
 from .records import Kind
 
 FEWEST_TESTS = 4  # of a part, before anything is said of it
+_TO = " - "  # between the two ends in a name
 MOST_SHARED = 0.9  # of the tests: a part in nearly all of them has nothing to be compared with
 
 
@@ -63,7 +66,19 @@ def _ends(tests: GroupTests, test: Ints, member: Ints) -> list[_Uses]:
     number = {host: index for index, host in enumerate(hosts)}
     host_of = np.array([number[host] for host in tests.hosts], np.int64)
     by_host = _distinct(test, host_of[member], len(hosts))
-    return [_Uses("gpu", list(tests.places), test, member), _Uses("node", hosts, *by_host)]
+    return [
+        _Uses("gpu", list(tests.places), test, member),
+        _Uses("node", hosts, *by_host),
+        _links(tests, host_of, len(hosts), test, member),
+    ]
+
+
+def _links(tests: GroupTests, host_of: Ints, hosts: int, test: Ints, member: Ints) -> _Uses:
+    """Every two places of one host that a test has among its members: what lies between two GPUs."""
+    key = test * hosts + host_of[member]
+    order = np.lexsort((member, key))
+    labels, of_key, part = _pairs(tests.places, key[order], member[order])
+    return _Uses("link", [_TO.join(sorted(one.split(_TO))) for one in labels], of_key // hosts, part)
 
 
 def _distinct(test: Ints, thing: Ints, things: int) -> tuple[Ints, Ints]:
@@ -100,7 +115,7 @@ def _tree(tests: GroupTests, topology: Topology, test: Ints, member: Ints) -> li
     return [
         _Uses("switch", names, *_joined(switches)),
         _Uses("uplink", names, *_joined(uplinks)),
-        _paths(names, *leaves),
+        _Uses("path", *_pairs(names, *leaves)),
     ]
 
 
@@ -108,23 +123,24 @@ def _joined(pieces: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
     return np.concatenate([one for one, _ in pieces]), np.concatenate([other for _, other in pieces])
 
 
-def _paths(names: list[str], test: Ints, leaf: Ints) -> _Uses:
-    """Every two leaf switches that a test touches; both columns are ordered by test, then by leaf."""
+def _pairs(names: Sequence[str], test: Ints, thing: Ints) -> tuple[list[str], Ints, Ints]:
+    """Every two things that a test touches; both columns are ordered by test, then by thing."""
     count = len(names)
     found_test, found_key = [], []
-    for ahead in range(1, int(np.bincount(test).max(initial=1))):
+    _, times = np.unique(test, return_counts=True)
+    for ahead in range(1, int(times.max(initial=1))):
         same = test[:-ahead] == test[ahead:]
         found_test.append(test[:-ahead][same])
-        found_key.append(leaf[:-ahead][same] * count + leaf[ahead:][same])
+        found_key.append(thing[:-ahead][same] * count + thing[ahead:][same])
     of_test = np.concatenate(found_test) if found_test else np.zeros(0, np.int64)
     keys = np.concatenate(found_key) if found_key else np.zeros(0, np.int64)
     every, number = np.unique(keys, return_inverse=True)
-    labels = [f"{names[key // count]} - {names[key % count]}" for key in every.tolist()]
-    return _Uses("path", labels, of_test, number.astype(np.int64))
+    labels = [f"{names[key // count]}{_TO}{names[key % count]}" for key in every.tolist()]
+    return labels, of_test, number.astype(np.int64)
 
 
 #: Of parts that the same tests use, the one that names them: what a person looks at first.
-_FIRST: dict[Kind, int] = {"node": 0, "gpu": 1, "switch": 2, "uplink": 3, "path": 4, "rail": 5}
+_FIRST: dict[Kind, int] = {"node": 0, "gpu": 1, "link": 2, "switch": 3, "uplink": 4, "path": 5, "rail": 6}
 
 
 def label(kind: Kind, name: str) -> str:

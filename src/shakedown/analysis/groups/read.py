@@ -2,7 +2,8 @@
 
 A case is a group's where its parameters name ``members``: places separated by commas, or a host list such as ``node[1-8]``.
 ``host:3`` is a place of its own on that host, a rank or a GPU. ``round`` says which groups measured at the same time, and
-``rail`` by which of several networks. Any workload may print such cases: ``collectives`` does between MPI ranks.
+``rail`` by which of several networks. Any workload may print such cases: ``collectives`` does between MPI ranks, and
+``gpu_collectives`` between the GPUs of each host.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def _value(metric: Metric, case: Case) -> float:
 def _why(case: Case) -> str:
     check = case.residual
     if check is None or check.passed:
-        return ""
+        return "no answer" if case.work.get("unanswered") else ""
     return check.kind if check.value is None else f"{check.value:g} {check.kind}"
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 from ...records import Metric, Notice, Params, Record
 from ..pairs.records import Effect
 
-Kind = Literal["gpu", "node", "switch", "uplink", "path", "rail"]
+Kind = Literal["gpu", "node", "link", "switch", "uplink", "path", "rail"]
 
 
 class SlowPart(Record, frozen=True, kw_only=True):

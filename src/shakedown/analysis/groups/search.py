@@ -133,6 +133,8 @@ def _healthy(rest: Evidence, parts: Parts, size: int, dof: float) -> Healthy:
         centres[kind], spreads[kind] = (
             evidence.place_scatter(effects, u, size) if is_place else evidence.scatter(effects, u)
         )
+    if "link" in spreads:  # it is as slow as its two ends at least, and these differ
+        spreads["link"] = max(spreads["link"], spreads.get(places, 0.0))
     return Healthy(centres, spreads, places, int((kinds == places).sum()), size, dof)
 
 

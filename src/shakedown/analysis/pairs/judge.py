@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+
+import msgspec
 import numpy as np
 
 from ...records import Notice
@@ -18,6 +21,7 @@ FEWEST_DOF = 5
 _ROUND_PAIRS = 4  # from which a round has a median worth taking out
 _ROUND_DEVIATIONS = 5.0
 _OFFSET_STEPS = 4
+_BLUNT = 0.05  # a node this much slower should be seen
 
 
 def verdict(pairs: Pairs, settings: Settings | None = None, *, switches: dict[str, str] | None = None) -> PairVerdict:
@@ -25,7 +29,12 @@ def verdict(pairs: Pairs, settings: Settings | None = None, *, switches: dict[st
 
     Raises BadInput where ``switches`` names none of the nodes.
     """
-    settings = settings or Settings()
+    found = _verdict(pairs, settings or Settings(), switches)
+    lead = _groups_decide(found)
+    return msgspec.structs.replace(found, notices=(*found.notices, lead)) if lead is not None else found
+
+
+def _verdict(pairs: Pairs, settings: Settings, switches: dict[str, str] | None) -> PairVerdict:
     data = combine(pairs)
     why = _undecided(pairs, data)
     if why:
@@ -35,6 +44,25 @@ def verdict(pairs: Pairs, settings: Settings | None = None, *, switches: dict[st
         why = f"{len(data.y)} pairs determine the nodes and leave {state.fit.dof} over"
         return _nothing(pairs, settings, data, why)
     return name.named(state, noise_of(state))
+
+
+def _groups_decide(found: PairVerdict) -> Notice | None:
+    """Where collectives over chosen groups (``analysis.groups``) would decide what these pairs do not: of too few pairs, and
+    of what is slow behind a switch; None elsewhere."""
+    if found.nodes < FEWEST_NODES:
+        return None
+    rounds = max(math.ceil(2 * math.log2(found.nodes)), 8)
+    if found.slow_groups:
+        text = "which switch, uplink or path it is that nodes are slow behind, groups over them can say"
+        option = " --topology FILE"
+    elif found.state == "undecided" or (
+        found.noise is not None and found.noise.smallest_node > _BLUNT and found.pairs < found.possible
+    ):
+        text, option = f"slow nodes show in at most {rounds} rounds of groups, without all pairs", ""
+    else:
+        return None
+    step = f"shakedown groups DIRECTORY{option}, with --on or --hosts for these {found.nodes} nodes"
+    return Notice(code="groups-decide", text=text, advice=step)
 
 
 # ---------------------------------------------------------------------------------------------------------- one a pair

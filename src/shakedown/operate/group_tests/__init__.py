@@ -2,7 +2,7 @@
 showed.
 
 ``stages`` (what is asked; which rounds come next, purely) -> ``session`` measures them as run directories of
-``collectives``, 1, 2, ... below one directory, and goes on from what lies there; ``analysis.groups`` judges all of them
+``collectives`` or ``gpu_collectives``, 1, 2, ... below one directory, and goes on from what lies there; ``analysis.groups`` judges all of them
 together.
 """
 

@@ -44,17 +44,18 @@ def measure(path: Path, plan: GroupPlan, how: How, observer: Observer) -> None:
 
     Raises BadInput for too few places, CannotMeasure where stages fail without a group, and what a session raises.
     """
-    places, gone, failed = plan.ranks or plan.places or len(plan.hosts), set[str](), 0
+    each = max(plan.gpus, 1)  # places of a host
+    places, gone, failed = plan.ranks or each * (plan.places or len(plan.hosts) or 1), set[str](), 0
     if places < groups.FEWEST_PLACES:
         raise BadInput(
             f"group tests need {groups.FEWEST_PLACES} places or more, not {places}",
-            hint="name them: --on slurm --nodes 16, --hosts node[1-16], or --ranks 8 on this host alone",
+            hint="name them: --on slurm --nodes 16, --hosts node[1-16], --gpus 8 of each host, or --ranks 8 on this one",
         )
     while True:
         opened = directories(path)
         judged, _ = judge(opened, plan)
         tests, verdict = next(iter(judged), (None, None))
-        rounds = next_rounds(plan, places - len(gone), tests, verdict, gone)
+        rounds = next_rounds(plan, places - each * len(gone), tests, verdict, gone)
         if not rounds:
             return
         before = 0 if verdict is None else verdict.tests
@@ -63,7 +64,7 @@ def measure(path: Path, plan: GroupPlan, how: How, observer: Observer) -> None:
         except HostsDoNotAnswer as error:
             gone, how = _without(error, gone, how, observer)
             plan = plan._replace(hosts=tuple(host for host in plan.hosts if host not in gone))
-            if places - len(gone) < groups.FEWEST_PLACES:
+            if places - each * len(gone) < groups.FEWEST_PLACES:
                 raise
             continue
         judged, _ = judge(directories(path), plan)

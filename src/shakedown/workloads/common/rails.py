@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from ...errors import BadInput, Unavailable
 from ...machine import mpi as flavours
+from ...machine.span import ELSEWHERE
 from ...records import Host
 
 _UP = ("up", "active")
@@ -23,22 +24,23 @@ def is_port(name: str) -> bool:
 
 
 def found(host: Host) -> tuple[str, ...]:
-    """The networks of a host that are up: ports of adapters where it has some, else its Ethernet interfaces."""
-    up = [one for one in host.networks if one.state in _UP]
+    """The networks of a host that are up: ports of adapters where it has some, else its Ethernet interfaces. Of several
+    hosts as one, those that are up by that name on all of them."""
+    up = [one for one in host.networks if one.state in _UP and ELSEWHERE not in one.facts]
     ports = [one.name for one in up if is_port(one.name) and one.kind in _ADAPTERS]
     return tuple(ports or (one.name for one in up if one.kind == "ethernet" and not is_port(one.name)))
 
 
 def named(text: str, host: Host, where: str) -> tuple[str, ...]:
     """The networks that a parameter names; ``auto``: those that are up. Raises BadInput where they are not of one kind,
-    Unavailable where fewer than two are up."""
+    Unavailable where fewer than two are up, with what keeps others from being used on all hosts."""
     names = tuple(dict.fromkeys(filter(None, map(str.strip, text.split(",")))))
     if names == ("auto",):
         names = found(host)
         if len(names) < 2:
             raise Unavailable(
                 f"{where} = auto: {host.name} has {'one network' if names else 'no network'} that is up"
-                f"{': ' + names[0] if names else ''}",
+                f"{': ' + names[0] if names else ''}{_apart(host)}",
                 hint="two networks or more are compared: name them, such as eth0,eth1 or mlx5_0:1,mlx5_1:1",
             )
     if len({is_port(name) for name in names}) > 1:
@@ -49,6 +51,13 @@ def named(text: str, host: Host, where: str) -> tuple[str, ...]:
     if any("/" in name or "+" in name or " " in name for name in names):
         raise BadInput(f"{where}: {', '.join(names)} cannot be names of networks", hint="ip -brief link, ibstat")
     return names
+
+
+def _apart(host: Host) -> str:
+    """Why networks that are up on the first of several hosts are not for all of them."""
+    kinds = ("ethernet", *_ADAPTERS)
+    differ = [one for one in host.networks if one.kind in kinds and one.state in _UP and ELSEWHERE in one.facts]
+    return "".join(f"; {one.name} is up on the first host, and {one.facts[ELSEWHERE]}" for one in differ[:4])
 
 
 def alone_and_together(names: Sequence[str]) -> tuple[tuple[str, ...], ...]:

@@ -7,9 +7,9 @@
 #include <set>
 #include <sstream>
 
-#include "common/error.hpp"
+#include "error.hpp"
 
-namespace shakedown::collectives {
+namespace shakedown {
 namespace {
 
 constexpr std::size_t kMostDigits = 9;
@@ -28,7 +28,7 @@ std::vector<std::string> split(const std::string& text, char at) {
 
 class Reader {
  public:
-  explicit Reader(const std::vector<std::string>& places) : places_(places) {
+  Reader(const std::vector<std::string>& places, Numbers numbers) : places_(places), numbers_(numbers) {
     for (std::size_t rank = 0; rank < places.size(); ++rank) rank_of_[places[rank]] = static_cast<int>(rank);
   }
 
@@ -45,7 +45,7 @@ class Reader {
       if (!round.empty()) found_.rounds.push_back(std::move(round));
     }
     if (found_.rounds.empty()) {
-      throw usage("--rounds: no group of two or more ranks is in the file",
+      throw usage("--rounds: no group of two or more that are here is in the file",
                   "a round a line, a group a word: n1,n2,n3 n4,n5,n6");
     }
     return std::move(found_);
@@ -69,7 +69,7 @@ class Reader {
 
   int rank_of(const std::string& name) {
     if (const auto found = rank_of_.find(name); found != rank_of_.end()) return found->second;
-    if (is_number(name)) {
+    if (numbers_ == Numbers::are_ranks && is_number(name)) {
       const int rank = std::stoi(name);
       if (rank < static_cast<int>(places_.size())) return rank;
       throw usage("--rounds, line " + std::to_string(line_) + ": there are ranks 0 to " +
@@ -82,6 +82,7 @@ class Reader {
   }
 
   const std::vector<std::string>& places_;
+  Numbers numbers_;
   std::map<std::string, int> rank_of_;
   Rounds found_;
   int line_ = 0;
@@ -101,8 +102,8 @@ std::vector<std::string> place_names(const std::vector<std::string>& hosts) {
   return names;
 }
 
-Rounds parse_rounds(const std::string& text, const std::vector<std::string>& places) {
-  return Reader(places).read(text);
+Rounds parse_rounds(const std::string& text, const std::vector<std::string>& places, Numbers numbers) {
+  return Reader(places, numbers).read(text);
 }
 
-}  // namespace shakedown::collectives
+}  // namespace shakedown
