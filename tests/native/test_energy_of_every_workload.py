@@ -78,6 +78,18 @@ SMALL: dict[str, list[dict[str, Value]]] = {
     "onesided": [{"operations": "put", "sizes": "8,65536", "samples": 10, "computing": False}],
     "overlap": [{"operations": "exchange,iallreduce", "sizes": "8,65536", "samples": 10}],
     "shmem": [{"operations": "add", "atomic_bytes": "8", "samples": 10}],
+    "training": [
+        {
+            "layers": 1,
+            "width": 64,
+            "sequence": 32,
+            "vocabulary": 64,
+            "batch": 4,
+            "steps": 6,
+            "ranks": 2,
+            "device": "cpu",
+        }
+    ],
     "workers": [{"workers": "2", "sweeps": 2000, "samples": 3, "allow_oversubscribe": True}],
     "opencl": [{"precision": "s", "bodies": 512, "elements": 65536, "samples": 3, "together": 0}],
     "pingpong": [{"sizes": "8,65536", "samples": 20}],

@@ -159,13 +159,15 @@ def test_what_went_wrong_is_said_in_words(name: str, printed: str, said: str) ->
     job = recipe(name, resolved(name, ALONE[name]), host(4))
     error = application.in_words(job.complaints, printed)
     assert error is not None and said in error.what and error.hint
+    absent = "pseudopotential" in said or "no NEURON" in said
+    assert isinstance(error, Unavailable) is absent, "what can be brought leaves a run unavailable, the rest has failed"
     assert application.in_words(job.complaints, "all is well") is None
 
 
 def test_a_step_that_fails_ends_the_job_with_words(tmp_path: Path) -> None:
     player(tmp_path / "bin", "pw.x", " Error in routine readpp (1):\n   file ./H.UPF not found\n", ends=1)
     done = begin(tmp_path / "job", "quantum_espresso", resolved("quantum_espresso", {"ranks": 1}), tmp_path / "bin")
-    assert done.returncode == 1 and "no pseudopotential ./H.UPF" in last_line(done.stderr.encode())
+    assert done.returncode == 3 and "no pseudopotential ./H.UPF" in last_line(done.stderr.encode()), "it can be brought"
     assert not done.stdout.endswith("shakedown: end\n")
 
 
@@ -181,6 +183,10 @@ def test_a_step_that_fails_ends_the_job_with_words(tmp_path: Path) -> None:
         ("neuron", {"cells": 100, "ranks": 1}, "multiple of 16"),
         ("neuron", {"cells": 16_000_000, "ranks": 1}, "compartments need"),
         ("raxml", {"threads": 5}, "spin"),
+        ("neuron", {"ranks": 65}, "neuron.ranks = 65 on 4 cores"),
+        ("openfoam", {"ranks": 64, "n": 2, "span": 1}, "too few for 64 ranks"),
+        ("lammps", {"cells": 3000, "ranks": 1}, "atoms of the melt need"),
+        ("lammps", {"ranks": 100000}, "wait for each other"),
     ],
 )
 def test_what_cannot_be_is_refused_before_it_runs(name: str, given: Params, said: str) -> None:

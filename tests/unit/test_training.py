@@ -82,7 +82,14 @@ def test_operations_are_those_of_every_matrix_product() -> None:
     """Product by product: qkv, scores, values, merge, up, down, logits; two backward for each forward."""
     layers, width, length, vocabulary, batch = 3, 64, 10, 100, 2
     tokens = batch * length
-    each = [(width, 3 * width), (width, length), (length, width), (width, width), (width, 4 * width), (4 * width, width)]
+    each = [
+        (width, 3 * width),
+        (width, length),
+        (length, width),
+        (width, width),
+        (width, 4 * width),
+        (4 * width, width),
+    ]
     forward = layers * sum(2 * tokens * a * b for a, b in each) + 2 * tokens * width * vocabulary
     assert flop_of_step(layers, width, length, vocabulary, batch) == pytest.approx(3 * forward, rel=1e-12)
 

@@ -58,6 +58,7 @@ def test_words_become_numbers_that_fit_the_machine() -> None:
         ({"memory": 10_000_000}, "are free on"),
         ({"cores": 4000}, "may use"),
         ({"kernels": "sort,sing"}, "sing"),
+        ({"port": 80}, "a port of the system"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_starts(given: dict[str, Value], said: str) -> None:
@@ -364,6 +365,31 @@ def test_one_worker_of_two_may_die_and_the_last_may_not() -> None:
 def test_nobody_waits_for_an_answer_that_does_not_come() -> None:
     with pytest.raises(CannotMeasure, match="in time"):
         nodes_of("a").next(time.monotonic(), lambda: "a did not answer")
+
+
+BOUND = """12:00:01 INFO Master: Registered signal handler for TERM
+12:00:02 ERROR SparkUncaughtExceptionHandler: Uncaught exception in thread Thread[main,5,main]
+java.net.BindException: Address already in use: Service 'sparkMaster' failed after 16 retries (starting from 21000)!
+\tat java.base/sun.nio.ch.Net.bind0(Native Method)
+"""
+THROWN = """12:00:02 ERROR SparkUncaughtExceptionHandler: Uncaught exception in thread Thread[main,5,main]
+java.lang.IllegalArgumentException: requirement failed: startPort should be between 1024 and 65535 (inclusive)
+\tat scala.Predef$.require(Predef.scala:337)
+"""
+
+
+@pytest.mark.parametrize(
+    ("log", "said"),
+    [
+        (BOUND, "java.net.BindException: Address already in use"),
+        (THROWN, "java.lang.IllegalArgumentException: requirement failed"),
+        ("12:00:02 ERROR Worker: all is lost\n", "12:00:02 ERROR Worker: all is lost"),
+        ("one\ntwo\n", "two"),
+        ("", "it printed nothing"),
+    ],
+)
+def test_a_log_gives_the_line_that_says_why(log: str, said: str) -> None:
+    assert node.said(log).startswith(said)
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,8 @@ def in_words(complaints: Sequence[Complaint], text: str) -> ShakedownError | Non
         found = re.search(one.pattern, text)
         if found is not None:
             groups = [str(group or "").strip()[:120] for group in (found[0], *found.groups())]
-            return CannotMeasure(one.what.format(*groups), hint=one.hint)
+            kind = Unavailable if one.absent else CannotMeasure
+            return kind(one.what.format(*groups), hint=one.hint)
     return None
 
 
@@ -161,6 +162,7 @@ def main() -> int:
         recipe = read_recipe(folder / "recipe.json")
         host = read_host("host.json")
         _modules.load(recipe.modules)
+        _work.end_with_parent()
         with _work.ended_by_signals():
             carry_out(recipe, host, folder, Say(), os.environ)
     except ShakedownError as error:

@@ -154,7 +154,7 @@ def _count(cells: int, rows: int, layers: int) -> dict[str, int]:
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    found = resolved(params, machine, SIZES, "rows")
+    found = resolved(params, machine, SIZES, "rows", "quantum_espresso")
     ranks, pools = int(found["ranks"]), int(found["pools"])
     if ranks % pools:
         hint = f"a number of pools that divides {ranks}, at most 4"
@@ -195,6 +195,7 @@ def _command(params: Params, host: Host) -> Command:
                 pattern=r"file (\S+\.(?:UPF|upf)) not found|readpp[^\n]*\n[^\n]*file (\S+)",
                 what="there is no pseudopotential {1}{2}",
                 hint="sudo apt-get install quantum-espresso-data, or give the folder that has it as pseudo_dir",
+                absent=True,
             ),
             Complaint(
                 pattern=r"convergence NOT achieved after +(\d+) iterations",

@@ -13,7 +13,7 @@ Checked are the losses of two steps and the change of each group of parameters b
 float64, written apart: those start with the parameters of the timed ones, with the compiled step of the timed ones, on a
 batch whose halves hold one sequence each, so that a rank that trained without the others is found out. Besides: that JAX
 itself saw the ranks that were asked for, that all ranks end with the same parameters bit by bit, and that the loss falls.
-The limits (`LIMITS`) are five times the largest difference that was seen over sizes, seeds and 1 to 8 ranks.
+The limits are ten times the largest difference that was seen over sizes, seeds and 1 to 8 ranks.
 
 Source: Narayanan et al., Efficient large-scale language model training on GPU clusters, SC21 (section 5.1); Radford et al.,
 Language models are unsupervised multitask learners, 2019 (the model); JAX's documentation, "Multi-process programming".
@@ -28,7 +28,7 @@ from ..launchers import Command
 from ..launchers.mpirun import cores
 from ..records import Host, Machine, Params
 from .common import site_mpi
-from .common.application import sized, workers
+from .common.application import check_ranks, sized, workers
 from .common.memory import check_room
 from .common.table import table_of
 
@@ -53,7 +53,7 @@ def flop_of_step(layers: int, width: int, sequence: int, vocabulary: int, batch:
 
 
 def parameters(layers: int, width: int, sequence: int, vocabulary: int) -> int:
-    """How many numbers are learned: four matrices and two normalisations a layer, both embeddings, the last normalisation."""
+    """How many numbers are learned: four matrices and two normalisations a layer, two embeddings, a last normalisation."""
     return layers * (12 * width**2 + 4 * width) + (vocabulary + sequence + 2) * width
 
 
@@ -74,6 +74,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
     words = {"auto": host.count, "all": cores(host) * host.count}
     ranks = words.get(str(params["ranks"])) or int(params["ranks"])
+    check_ranks("training", ranks, host)
     found = {**sized(params, SIZES, ranks, "batch"), "ranks": ranks}
     if int(found["width"]) % HEAD:
         raise BadInput(

@@ -36,8 +36,8 @@ class Shape(NamedTuple):
 
 
 def initial(shape: Shape) -> Arrays:
-    """The parameters before the first step; those of the layers are stacked. Gains are kept as what they are above one: beside
-    one float32 would round most of a small change away."""
+    """The parameters before the first step; those of the layers are stacked. Gains are kept as what they are above one:
+    beside one float32 would round most of a small change away."""
     draw = np.random.default_rng((shape.seed, 0))
     many, width = shape.layers, shape.width
 

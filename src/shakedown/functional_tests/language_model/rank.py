@@ -1,4 +1,4 @@
-"""One rank of a training run: joins the others, compiles a step, makes the steps that are checked, then those that are timed.
+"""One rank of a training run: joins the others, compiles a step, makes the steps that are checked, then the timed ones.
 
 ``job.json`` of the folder that is given says what to do. ``rank-N.json`` there says what was seen: ranks and devices as JAX
 itself counts them, when each phase and each step began and ended, the losses, a fingerprint of the parameters; of the first
@@ -116,10 +116,8 @@ class Trainer:
         held, moved = self.fresh()
         rows = self.on_devices(model.tokens(shape, 0))
         kind = jax.numpy.bfloat16 if job["precision"] == "bfloat16" else jax.numpy.float32
-        alike = {name: self._alike for name in held}
-        step = jax.jit(
-            _step(jax, shape, kind), donate_argnums=(0, 1), out_shardings=(alike, alike, self._alike)
-        )
+        alike = dict.fromkeys(held, self._alike)
+        step = jax.jit(_step(jax, shape, kind), donate_argnums=(0, 1), out_shardings=(alike, alike, self._alike))
         phases.end("data")
         with jax.default_matmul_precision("highest" if job["precision"] == "float32" else "default"):
             self.step = step.lower(held, moved, rows).compile()
