@@ -16,6 +16,7 @@ import pytest
 from shakedown import workloads
 from shakedown.errors import BadInput, Unavailable
 from shakedown.functional_tests import alignment, application
+from shakedown.hosts import process
 from shakedown.records import Host, Machine, Params
 from shakedown.results.outcome import last_line
 from shakedown.workloads import gromacs, openfoam, quantum_espresso
@@ -24,6 +25,7 @@ from shakedown.workloads.common.application import Recipe
 from shakedown.workloads.common.grid import near_cubic
 from support.applications import RECORDED, parts, player
 from support.machines import OPEN_MPI, host, machine
+from support.waiting import until
 
 APPLICATIONS = tuple(RECORDED)
 #: Parameters under which a job is that of the recording, on one rank and without an MPI.
@@ -169,6 +171,28 @@ def test_a_step_that_fails_ends_the_job_with_words(tmp_path: Path) -> None:
     done = begin(tmp_path / "job", "quantum_espresso", resolved("quantum_espresso", {"ranks": 1}), tmp_path / "bin")
     assert done.returncode == 3 and "no pseudopotential ./H.UPF" in last_line(done.stderr.encode()), "it can be brought"
     assert not done.stdout.endswith("shakedown: end\n")
+
+
+def test_a_harness_that_is_killed_takes_the_job_along(tmp_path: Path) -> None:
+    """Also what the job started in a session of its own."""
+    program = player(tmp_path / "bin", "pw.x", "")
+    program.write_text(
+        f'#!/bin/sh\necho $$ > "{tmp_path}/part" && mv "{tmp_path}/part" "{tmp_path}/pid"\nexec sleep 1000\n'
+    )
+    command = workloads.get("quantum_espresso").command(resolved("quantum_espresso", {"ranks": 1}), host(4))
+    for file, text in command.files.items():
+        (tmp_path / file).write_text(text)
+    env = {**os.environ, **command.env, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    with open(tmp_path / "out", "wb") as out:
+        words = ("/bin/sh", "-c", '"$@" & wait', "harness", *command.argv)
+        harness = subprocess.Popen(words, cwd=tmp_path, env=env, stdout=out, stderr=out)
+    try:
+        until((tmp_path / "pid").exists)
+    finally:
+        harness.kill()
+        harness.wait()
+    pid = int((tmp_path / "pid").read_text())
+    until(lambda: not process.alive(pid, process.start_ticks(pid) or 0))
 
 
 @pytest.mark.parametrize(
