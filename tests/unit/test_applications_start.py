@@ -195,6 +195,28 @@ def test_a_harness_that_is_killed_takes_the_job_along(tmp_path: Path) -> None:
     until(lambda: not process.alive(pid, process.start_ticks(pid) or 0))
 
 
+def test_what_only_a_file_of_the_run_says_is_read(tmp_path: Path) -> None:
+    """Of two ranks that pw.x ends, neither may come to print why: as Quantum ESPRESSO 6.7 left it."""
+    told = """ %%%%
+     task #         1
+     from readpp : error #         4
+     file /usr/share/espresso/pseudo/Au.pz-rrkjus_aewfc.UPF not found
+ %%%%
+"""
+    player(tmp_path / "bin", "pw.x", "     Reading input from slab.in\n", {"CRASH": told}, ends=1)
+    done = begin(tmp_path / "job", "quantum_espresso", resolved("quantum_espresso", {"ranks": 1}), tmp_path / "bin")
+    assert done.returncode == 3 and "no pseudopotential /usr/share" in last_line(done.stderr.encode())
+
+
+def test_the_folder_of_pseudopotentials_is_the_sites_unless_it_is_named() -> None:
+    auto, named = (
+        recipe("quantum_espresso", resolved("quantum_espresso", {"ranks": 1, **given}), host(4))
+        for given in ({}, {"pseudo_dir": "/opt/pseudo"})
+    )
+    assert "pseudo_dir" not in auto.files["slab.in"] and "ESPRESSO_PSEUDO" in auto.unset
+    assert "pseudo_dir = '/opt/pseudo', " in named.files["slab.in"]
+
+
 @pytest.mark.parametrize(
     ("name", "given", "said"),
     [

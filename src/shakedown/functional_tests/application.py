@@ -97,12 +97,17 @@ def _step(
     say(ran.out)
     for pattern in step.shows:
         for path in sorted(folder.glob(pattern)):
-            lines = path.read_bytes()[:_FILE_BYTES].decode("utf-8", "replace").removesuffix("\n").split("\n")
+            lines = _text(path).removesuffix("\n").split("\n")
             say(f"shakedown: file {path.relative_to(folder)} of {len(lines)} lines")
             say("".join(f"{line}\n" for line in lines))
     if ran.code not in step.ends_with:
-        raise _failure(recipe, step, ran)
+        left = "".join(_text(path) for name in step.tells for path in sorted(folder.glob(name)))
+        raise _failure(recipe, step, ran._replace(err=f"{ran.err}{left}"))
     say(f"shakedown: step {step.name} ended after {ran.seconds:.6f} s with exit code {ran.code}")
+
+
+def _text(path: Path) -> str:
+    return path.read_bytes()[:_FILE_BYTES].decode("utf-8", "replace")
 
 
 def _failure(recipe: Recipe, step: Step, ran: _work.Ran) -> ShakedownError:

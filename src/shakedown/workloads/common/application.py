@@ -40,6 +40,7 @@ class Step(Record, frozen=True, kw_only=True):
     env: dict[str, str] = msgspec.field(default_factory=dict)
     ends_with: tuple[int, ...] = (0,)  # exit codes with which its output is read
     shows: tuple[str, ...] = ()  # files of the run's folder (patterns) whose text joins the transcript
+    tells: tuple[str, ...] = ()  # files in which it leaves why it failed, beside what it prints
 
 
 class Recipe(Record, frozen=True, kw_only=True):
