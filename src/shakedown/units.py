@@ -60,9 +60,10 @@ _BASES: dict[str, tuple[str, float]] = {
     "interaction": ("interaction", 1.0),
     "link": ("link", 1.0),
     "point": ("point", 1.0),
+    "token": ("token", 1.0),
 }
 #: Whole words among them: shown as one writes them, ``3.91 G interactions/s``, and read so or as ``Ginteraction/s``.
-_SPELT = ("update", "message", "packet", "frame", "transfer", "interaction", "link", "point")
+_SPELT = ("update", "message", "packet", "frame", "transfer", "interaction", "link", "point", "token")
 #: Units of one word that take no prefix.
 _PLAIN: dict[str, tuple[str, float]] = {
     "1": ("1", 1.0),

@@ -16,6 +16,7 @@ import pytest
 from shakedown import workloads
 from shakedown.errors import BadInput, Unavailable
 from shakedown.functional_tests import alignment, application
+from shakedown.hosts import process
 from shakedown.records import Host, Machine, Params
 from shakedown.results.outcome import last_line
 from shakedown.workloads import gromacs, openfoam, quantum_espresso
@@ -24,6 +25,7 @@ from shakedown.workloads.common.application import Recipe
 from shakedown.workloads.common.grid import near_cubic
 from support.applications import RECORDED, parts, player
 from support.machines import OPEN_MPI, host, machine
+from support.waiting import until
 
 APPLICATIONS = tuple(RECORDED)
 #: Parameters under which a job is that of the recording, on one rank and without an MPI.
@@ -159,14 +161,60 @@ def test_what_went_wrong_is_said_in_words(name: str, printed: str, said: str) ->
     job = recipe(name, resolved(name, ALONE[name]), host(4))
     error = application.in_words(job.complaints, printed)
     assert error is not None and said in error.what and error.hint
+    absent = "pseudopotential" in said or "no NEURON" in said
+    assert isinstance(error, Unavailable) is absent, "what can be brought leaves a run unavailable, the rest has failed"
     assert application.in_words(job.complaints, "all is well") is None
 
 
 def test_a_step_that_fails_ends_the_job_with_words(tmp_path: Path) -> None:
     player(tmp_path / "bin", "pw.x", " Error in routine readpp (1):\n   file ./H.UPF not found\n", ends=1)
     done = begin(tmp_path / "job", "quantum_espresso", resolved("quantum_espresso", {"ranks": 1}), tmp_path / "bin")
-    assert done.returncode == 1 and "no pseudopotential ./H.UPF" in last_line(done.stderr.encode())
+    assert done.returncode == 3 and "no pseudopotential ./H.UPF" in last_line(done.stderr.encode()), "it can be brought"
     assert not done.stdout.endswith("shakedown: end\n")
+
+
+def test_a_harness_that_is_killed_takes_the_job_along(tmp_path: Path) -> None:
+    """Also what the job started in a session of its own."""
+    program = player(tmp_path / "bin", "pw.x", "")
+    program.write_text(
+        f'#!/bin/sh\necho $$ > "{tmp_path}/part" && mv "{tmp_path}/part" "{tmp_path}/pid"\nexec sleep 1000\n'
+    )
+    command = workloads.get("quantum_espresso").command(resolved("quantum_espresso", {"ranks": 1}), host(4))
+    for file, text in command.files.items():
+        (tmp_path / file).write_text(text)
+    env = {**os.environ, **command.env, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    with open(tmp_path / "out", "wb") as out:
+        words = ("/bin/sh", "-c", '"$@" & wait', "harness", *command.argv)
+        harness = subprocess.Popen(words, cwd=tmp_path, env=env, stdout=out, stderr=out)
+    try:
+        until((tmp_path / "pid").exists)
+    finally:
+        harness.kill()
+        harness.wait()
+    pid = int((tmp_path / "pid").read_text())
+    until(lambda: not process.alive(pid, process.start_ticks(pid) or 0))
+
+
+def test_what_only_a_file_of_the_run_says_is_read(tmp_path: Path) -> None:
+    """Of two ranks that pw.x ends, neither may come to print why: as Quantum ESPRESSO 6.7 left it."""
+    told = """ %%%%
+     task #         1
+     from readpp : error #         4
+     file /usr/share/espresso/pseudo/Au.pz-rrkjus_aewfc.UPF not found
+ %%%%
+"""
+    player(tmp_path / "bin", "pw.x", "     Reading input from slab.in\n", {"CRASH": told}, ends=1)
+    done = begin(tmp_path / "job", "quantum_espresso", resolved("quantum_espresso", {"ranks": 1}), tmp_path / "bin")
+    assert done.returncode == 3 and "no pseudopotential /usr/share" in last_line(done.stderr.encode())
+
+
+def test_the_folder_of_pseudopotentials_is_the_sites_unless_it_is_named() -> None:
+    auto, named = (
+        recipe("quantum_espresso", resolved("quantum_espresso", {"ranks": 1, **given}), host(4))
+        for given in ({}, {"pseudo_dir": "/opt/pseudo"})
+    )
+    assert "pseudo_dir" not in auto.files["slab.in"] and "ESPRESSO_PSEUDO" in auto.unset
+    assert "pseudo_dir = '/opt/pseudo', " in named.files["slab.in"]
 
 
 @pytest.mark.parametrize(
@@ -181,6 +229,10 @@ def test_a_step_that_fails_ends_the_job_with_words(tmp_path: Path) -> None:
         ("neuron", {"cells": 100, "ranks": 1}, "multiple of 16"),
         ("neuron", {"cells": 16_000_000, "ranks": 1}, "compartments need"),
         ("raxml", {"threads": 5}, "spin"),
+        ("neuron", {"ranks": 65}, "neuron.ranks = 65 on 4 cores"),
+        ("openfoam", {"ranks": 64, "n": 2, "span": 1}, "too few for 64 ranks"),
+        ("lammps", {"cells": 3000, "ranks": 1}, "atoms of the melt need"),
+        ("lammps", {"ranks": 100000}, "wait for each other"),
     ],
 )
 def test_what_cannot_be_is_refused_before_it_runs(name: str, given: Params, said: str) -> None:

@@ -8,6 +8,7 @@ is ended by a signal.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import shutil
 import signal
@@ -27,6 +28,7 @@ from ..workloads.common.table import Table
 SOURCES = Path(__file__).parent / "sources"
 #: What is kept of an output: a program that prints without end must not fill the memory.
 _KEPT_BYTES = 16 * 2**20
+_PR_SET_PDEATHSIG = 1
 
 
 class Ran(NamedTuple):
@@ -157,6 +159,11 @@ def ended_by_signals() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def end_with_parent() -> None:
+    """A harness that is killed sends this process SIGTERM, so that it ends what it started; from here on."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
 
 
 def add_options(to: ProgramArguments, table: Table, **other: dict[str, Any]) -> None:

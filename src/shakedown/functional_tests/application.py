@@ -65,7 +65,8 @@ def in_words(complaints: Sequence[Complaint], text: str) -> ShakedownError | Non
         found = re.search(one.pattern, text)
         if found is not None:
             groups = [str(group or "").strip()[:120] for group in (found[0], *found.groups())]
-            return CannotMeasure(one.what.format(*groups), hint=one.hint)
+            kind = Unavailable if one.absent else CannotMeasure
+            return kind(one.what.format(*groups), hint=one.hint)
     return None
 
 
@@ -96,12 +97,17 @@ def _step(
     say(ran.out)
     for pattern in step.shows:
         for path in sorted(folder.glob(pattern)):
-            lines = path.read_bytes()[:_FILE_BYTES].decode("utf-8", "replace").removesuffix("\n").split("\n")
+            lines = _text(path).removesuffix("\n").split("\n")
             say(f"shakedown: file {path.relative_to(folder)} of {len(lines)} lines")
             say("".join(f"{line}\n" for line in lines))
     if ran.code not in step.ends_with:
-        raise _failure(recipe, step, ran)
+        left = "".join(_text(path) for name in step.tells for path in sorted(folder.glob(name)))
+        raise _failure(recipe, step, ran._replace(err=f"{ran.err}{left}"))
     say(f"shakedown: step {step.name} ended after {ran.seconds:.6f} s with exit code {ran.code}")
+
+
+def _text(path: Path) -> str:
+    return path.read_bytes()[:_FILE_BYTES].decode("utf-8", "replace")
 
 
 def _failure(recipe: Recipe, step: Step, ran: _work.Ran) -> ShakedownError:
@@ -161,6 +167,7 @@ def main() -> int:
         recipe = read_recipe(folder / "recipe.json")
         host = read_host("host.json")
         _modules.load(recipe.modules)
+        _work.end_with_parent()
         with _work.ended_by_signals():
             carry_out(recipe, host, folder, Say(), os.environ)
     except ShakedownError as error:

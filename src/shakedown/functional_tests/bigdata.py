@@ -8,10 +8,8 @@ The event log stays in the run's folder (``events``) and is taken apart when all
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -42,7 +40,6 @@ from .spark.cluster import start as start_cluster
 from .spark.node import PREFIX, marked
 from .spark.rows import LINE_BYTES, ROW_BYTES, Checked
 
-_PR_SET_PDEATHSIG = 1
 #: What an order that reads or writes data may take, beyond which the storage is taken to hang: a day.
 _DATA_S = 86400.0
 #: More than this of a file in memory, and reading it is no measurement of the storage.
@@ -334,7 +331,7 @@ def body(argv: Sequence[str], emit: Emitter) -> None:
     asked = _asked(argv)
     _modules.load([one for one in str(asked.given["modules"]).split(",") if one])
     found = installation.find(str(asked.given["spark"]), os.environ)
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)  # a harness that is killed takes it along
+    _work.end_with_parent()
     emit.start(
         {
             "spark": found.version,

@@ -81,6 +81,11 @@ class Emitter:
         finally:
             self._write("phase", name=name, edge="end", unix_ns=time.time_ns(), label=label)
 
+    def phase_was(self, name: str, begin_ns: int, end_ns: int, label: str = "") -> None:
+        """A phase that another process has been through (Unix ns)."""
+        for edge, unix_ns in (("begin", begin_ns), ("end", end_ns)):
+            self._write("phase", name=name, edge=edge, unix_ns=unix_ns, label=label)
+
     def progress(self, done: float, text: str) -> None:
         """How far it is, from 0 to 1; at most twice a second."""
         now = time.monotonic()
@@ -97,8 +102,10 @@ class Emitter:
         residual: Residual | None = None,
         begin_ns: int | None = None,
         end_ns: int | None = None,
+        spans: Sequence[tuple[int, int]] = (),
     ) -> None:
-        """One series of samples, each of which did the same ``work``; ``residual`` is the check of its result."""
+        """One series of samples, each of which did the same ``work``; ``residual`` is the check of its result, ``spans`` are
+        when each sample was, in Unix ns."""
         fields: dict[str, Any] = {
             "kernel": kernel,
             "params": dict(params or {}),
@@ -108,7 +115,9 @@ class Emitter:
         if residual is not None:
             self.ok = self.ok and residual.passed
             fields["residual"] = {"value": residual.value, "limit": residual.limit, "kind": residual.kind}
-        if begin_ns is not None and end_ns is not None:
+        if spans:
+            fields |= {"begin_ns": spans[0][0], "end_ns": spans[-1][1], "spans": list(spans)}
+        elif begin_ns is not None and end_ns is not None:
             fields |= {"begin_ns": begin_ns, "end_ns": end_ns}
         self._write("case", **fields)
 

@@ -21,7 +21,6 @@ NEEDS: dict[str, str] = {
     "nodes": "a second node: --on slurm --nodes 2, or --hosts a,b",
     "meter": "a power meter: --meter auto reads those of this machine, `shakedown meter list` names the kinds",
     "application": "the application and its input, which the document does not hand out",
-    "hadoop": "Spark (pip install pyspark, and a Java), which `shakedown bigdata` starts within a job",
     "reboot": "root and a start of the machine with another setting of the kernel",
     "plant": "sensors of the cooling plant over days: shakedown facility PLANT.toml",
     "hands": "somebody at the machine: the acceptance asks for it and keeps what was seen",

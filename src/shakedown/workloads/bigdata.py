@@ -46,6 +46,7 @@ _OTHERS_MIB = 2048
 _LEAST_MIB, _MOST_OF_A_CORE_MIB = 512, 4096
 _PARTITION_BYTES = 128 * _MIB
 _ROW_BYTES = 100
+_FIRST_PORT = 1024
 _SETTING = re.compile(r"spark\.[A-Za-z0-9_.-]{1,120}=[^\s,]{0,300}")
 
 
@@ -90,6 +91,11 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
         raise BadInput(
             f"bigdata.cores = {each}, but this process may use {len(host.usable_cpus)} CPUs",
             hint=f"at most cores = {len(host.usable_cpus)}",
+        )
+    if 0 < int(params["port"]) < _FIRST_PORT:
+        raise BadInput(
+            f"bigdata.port = {params['port']} is a port of the system, and Spark takes none of those",
+            hint=f"port = {_FIRST_PORT} or higher, or 0 for any that is free",
         )
     size = int(params["rows"]) * _ROW_BYTES
     count = max(2 * each * host.count, -(-size // _PARTITION_BYTES))

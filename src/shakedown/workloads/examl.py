@@ -54,7 +54,7 @@ _SEARCH, _TRUTH = "search", "truth"
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    found = resolved(params, machine, SIZES, "sites")
+    found = resolved(params, machine, SIZES, "sites", "examl")
     phylogeny.check_room("examl", found, machine.hosts[0])
     return (found,)
 

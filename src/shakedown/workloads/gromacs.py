@@ -117,7 +117,7 @@ def box(seed: int) -> str:
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    found = resolved(params, machine, SIZES, "boxes")
+    found = resolved(params, machine, SIZES, "boxes", "gromacs")
     atoms = _ATOMS * int(found["boxes"])
     check_room("gromacs.boxes", f"{atoms} atoms", atoms * 1000 + 2**28, machine.hosts[0], "fewer boxes")
     return (found,)

@@ -24,12 +24,16 @@ from ..launchers import Command
 from ..launchers.mpirun import cores
 from ..records import Case, Host, Machine, Notice, Params, Residual
 from . import Garbage, Stated
+from .common.application import check_ranks
+from .common.memory import check_room
 from .common.printed import NUMBER, half_place
 from .common.table import table_of
 
 TABLE = table_of(__file__)
 
 MELT = "melt"
+#: What LAMMPS keeps of an atom of the melt: 0.49 kB with its neighbours, as its line "Per MPI rank memory allocation" says.
+_ATOM_BYTES = 490
 _INPUT = """print "shakedown: input melt"
 units           lj
 atom_style      atomic
@@ -62,6 +66,11 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     if re.search(r"\s", path):
         raise BadInput("has a space in it, which LAMMPS takes for the end of a word", where=f"lammps.input = {path}")
     ranks = cores(machine.hosts[0]) if params["ranks"] == "all" else int(params["ranks"])
+    check_ranks("lammps", ranks, machine.hosts[0])
+    if path == MELT:
+        atoms = 4 * int(params["cells"]) ** 3
+        what = f"{atoms} atoms of the melt"
+        check_room("lammps.cells", what, atoms * _ATOM_BYTES, machine.hosts[0], "fewer cells, or more hosts")
     melt = {"input": path if path == MELT else str(Path(path).resolve())}
     return ({**params, **melt, "ranks": ranks},)
 

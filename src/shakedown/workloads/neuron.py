@@ -174,7 +174,7 @@ _DT_S = 25e-6
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    found = resolved(params, machine, SIZES, "cells")
+    found = resolved(params, machine, SIZES, "cells", "neuron")
     cells = int(found["cells"])
     if cells % _GROUP:
         what = f"neuron.cells = {cells} is not a multiple of {_GROUP}: fifteen granule cells come with each mitral one"
@@ -206,11 +206,13 @@ def _command(params: Params, host: Host) -> Command:
                 what="this Python has no NEURON",
                 hint="pip install neuron, and name its Python (program=PATH/bin/python); "
                 "or: sudo apt-get install python3-neuron",
+                absent=True,
             ),
             Complaint(
                 pattern=r"[Cc]ould not dynamically load libmpi|Could not load libnrnmpi[^\n]*",
                 what="NEURON finds no library of an MPI",
                 hint="set MPI_LIB_NRN_PATH to the libmpi.so of the launcher that is used",
+                absent=True,
             ),
         ),
     )

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import re
 
+from ..errors import BadInput
 from ..launchers import Command
 from ..records import Case, Host, Machine, Notice, Params, Residual
 from . import Garbage, Stated
@@ -42,6 +43,8 @@ SIZES = {
     "medium": {"n": 23, "steps": 200, "span": 1},
     "large": {"n": 46, "steps": 600, "span": 1},
 }
+#: Fewer cells for a rank, and parts of the mesh may have none.
+_LEAST_CELLS = 100
 _CASE, _MAIN = "generated backward-facing step", "pisoFoam"
 _SERIAL_CELLS = 10_000_000
 #: Kinetic energy (twice, a unit of density) by (n, steps, span, seed), and the velocities of its profile.
@@ -72,9 +75,12 @@ def _refinements(n: int) -> int:
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    found = resolved(params, machine, SIZES, "span")
+    found = resolved(params, machine, SIZES, "span", "openfoam")
     cells = 680 * int(found["n"]) ** 3 * int(found["span"])
     check_room("openfoam.n", f"{cells} cells", cells * 1600 + 2**28, machine.hosts[0], "a smaller n, or a smaller size")
+    if cells < _LEAST_CELLS * int(found["ranks"]):
+        what = f"openfoam.n = {found['n']}: {cells} cells are too few for {found['ranks']} ranks"
+        raise BadInput(what, hint=f"at most {cells // _LEAST_CELLS} ranks, or a larger n, span or size")
     return (found,)
 
 

@@ -78,7 +78,7 @@ _CONVERGED, _SHARE = 1.5e-6, 1e-5
 _ADDS, _SURFACE = {"Au": -66.8453, "water": -34.139, "methanol": -47.709}, 0.0649
 _COARSE = 0.02
 _HEADER = """&CONTROL
-  calculation = 'scf', prefix = 'slab', pseudo_dir = '{pseudo}', outdir = './out', disk_io = 'none'
+  calculation = 'scf', prefix = 'slab', {pseudo}outdir = './out', disk_io = 'none'
 /
 &SYSTEM
   ibrav = 0, nat = {atoms}, ntyp = {kinds}, ecutwfc = 25.0, ecutrho = 200.0
@@ -132,7 +132,7 @@ def slab(params: Params) -> str:
     iterations = int(params["iterations"])
     near = _LATTICE / math.sqrt(2)
     head = _HEADER.format(
-        pseudo=params["pseudo_dir"],
+        pseudo="" if params["pseudo_dir"] == "auto" else f"pseudo_dir = '{params['pseudo_dir']}', ",
         atoms=len(found),
         kinds=len(kinds),
         threshold=1e-14 if iterations else _THRESHOLD,
@@ -154,7 +154,7 @@ def _count(cells: int, rows: int, layers: int) -> dict[str, int]:
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    found = resolved(params, machine, SIZES, "rows")
+    found = resolved(params, machine, SIZES, "rows", "quantum_espresso")
     ranks, pools = int(found["ranks"]), int(found["pools"])
     if ranks % pools:
         hint = f"a number of pools that divides {ranks}, at most 4"
@@ -181,6 +181,7 @@ def _command(params: Params, host: Host) -> Command:
         programs={"pw": ("pw.x",), "cat": ("cat",)},
         files={"slab.in": slab(params)},
         install="sudo apt-get install quantum-espresso quantum-espresso-data",
+        unset={"ESPRESSO_PSEUDO": "/usr/share/espresso/pseudo"},
         steps=(
             Step(name="input", argv=("cat", "slab.in")),
             Step(
@@ -188,6 +189,7 @@ def _command(params: Params, host: Host) -> Command:
                 argv=("pw", "-nk", str(params["pools"]), "-in", "slab.in"),
                 ranks=int(params["ranks"]),
                 ends_with=(0, 2) if iterations else (0,),
+                tells=("CRASH",),  # of several ranks those that are ended first may print nothing
             ),
         ),
         complaints=(
@@ -195,6 +197,7 @@ def _command(params: Params, host: Host) -> Command:
                 pattern=r"file (\S+\.(?:UPF|upf)) not found|readpp[^\n]*\n[^\n]*file (\S+)",
                 what="there is no pseudopotential {1}{2}",
                 hint="sudo apt-get install quantum-espresso-data, or give the folder that has it as pseudo_dir",
+                absent=True,
             ),
             Complaint(
                 pattern=r"convergence NOT achieved after +(\d+) iterations",
@@ -205,6 +208,11 @@ def _command(params: Params, host: Host) -> Command:
                 pattern=r"Error in routine ([^\n:]*):?\n([^\n]*)",
                 what="pw.x: {1}: {2}",
                 hint="its output lies in the run's folder (stdout)",
+            ),
+            Complaint(
+                pattern=r"from (\S+) : error # +(\d+)\n([^\n]*)",
+                what="pw.x: {1} ({2}): {3}",
+                hint="its output lies in the run's folder (stdout, CRASH)",
             ),
         ),
     )

@@ -64,7 +64,7 @@ def _command(params: Params, host: Host) -> Command:
     recipe = Recipe(
         application="raxml",
         programs={"raxml": _THREADED if threads > 1 else _SERIAL, **phylogeny.GENERATOR},
-        install="sudo apt-get install raxml",
+        install="sudo apt-get install raxml" if threads > 1 else "threads=2, since Debian's package has threads alone",
         steps=(
             phylogeny.generate(params),
             Step(name=_SEARCH, argv=("raxml", *words, *analysis, "-s", "A.phy", "-n", _SEARCH)),

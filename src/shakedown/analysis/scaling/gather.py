@@ -34,6 +34,7 @@ SIZES = (
     "patterns",
     "boxes",
     "span",
+    "batch",
 )
 #: Work a worker of a weak series may differ by this: sizes are whole numbers.
 WEAK_TOLERANCE = 0.05

@@ -11,6 +11,7 @@ import contextlib
 import os
 import queue
 import secrets
+import signal
 import socket
 import subprocess
 import sys
@@ -193,15 +194,28 @@ class Nodes:
         ended = event.answer.found.get("ended")
         workers = {one.source for one in self.notes if one.answer and one.answer.found.get("ended") == "worker"}
         if ended == "master" or workers >= set(self.links):
-            log = str(event.answer.found.get("log", ""))
             what = "Spark's master" if ended == "master" else "the last worker"
-            raise CannotMeasure(f"{what} ended: {_node.said(log)}", where=event.source, hint=next_step(log))
+            raise _ended(what, event)
 
     def close(self) -> None:
         """The end of the connections is the end of the nodes."""
         for link in self.links.values():
             with contextlib.suppress(OSError), socket.socket(fileno=os.dup(link.fileno())) as one:
                 one.shutdown(socket.SHUT_RDWR)  # a thread waits at it, for which close() alone would keep it open
+
+
+def _ended(what: str, event: Event) -> CannotMeasure:
+    """A part of the cluster that ended: what its log says of that, else by which signal or with which exit code."""
+    assert event.answer is not None
+    log, code = str(event.answer.found.get("log", "")), int(event.answer.found.get("code", 0))
+    if why := _node.telling(log):
+        return CannotMeasure(f"{what} ended: {why}", where=event.source, hint=next_step(log))
+    if code == -signal.SIGKILL:
+        hint = "the kernel's log says whether for lack of memory (memory=); else somebody ended it"
+        return CannotMeasure(
+            f"{what} was killed (SIGKILL), and its log says nothing of it", where=event.source, hint=hint
+        )
+    return CannotMeasure(f"{what} ended (exit code {code})", where=event.source, hint=next_step(log))
 
 
 def next_step(text: str) -> str:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import re
 import shutil
 import signal
 import socket
@@ -47,6 +48,12 @@ _PR_SET_PDEATHSIG = 1
 _GRACE_S, _GONE_S = 5.0, 10.0
 _CALL_S = 15.0
 _LOG_BYTES = 1 << 16
+#: What ends a JVM that was well until then, and an exception by its name.
+_CAUSES = ("No space left on device", "BindException", "OutOfMemoryError", "insufficient memory", "Could not reserve")
+_ERROR = re.compile(r"ERROR|Exception|(?i:error:)")
+_EXCEPTION = re.compile(
+    r'(?:Caused by: |Exception in thread "[^"]{0,80}" )?(?:[\w$]{1,60}\.){1,12}[\w$]{1,80}(?:Exception|Error)\b'
+)
 
 
 class Rendezvous(msgspec.Struct, frozen=True):
@@ -146,7 +153,8 @@ class Node:
         try:
             found, failed = done[order.do](order.words), ""
         except (OSError, ValueError, KeyError, TypeError) as error:
-            found, failed = {}, f"{type(error).__name__}: {error}"
+            own = isinstance(error, OSError) and error.errno is None  # said by this file, in words
+            found, failed = {}, str(error) if own else f"{type(error).__name__}: {error}"
         self._say(Answer(number=order.number, host=self.host, found=found, failed=failed))
 
     def _say(self, answer: Answer) -> None:
@@ -228,7 +236,8 @@ class Node:
         assert self.folder is not None
         logs = sorted((self.folder / "work").glob("app-*/*/stderr"))
         lines = [line for log in logs for line in _tail(log).splitlines() if "ERROR" in line or "Exception" in line]
-        return {"free_bytes": shutil.disk_usage(self.folder).free, "errors": lines[-20:], "executors": len(logs)}
+        free, files = shutil.disk_usage(self.folder).free, os.statvfs(self.folder).f_favail
+        return {"free_bytes": free, "free_files": files, "errors": lines[-20:], "executors": len(logs)}
 
     def _log(self, words: dict[str, Any]) -> dict[str, Any]:
         return {"log": self._tail(words["name"])}
@@ -262,11 +271,19 @@ class Node:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def said(log: str) -> str:
-    """The line of a log that says most: the first of an error, else the last."""
+def telling(log: str) -> str:
+    """The line of a log that says why: a cause that is known to end a JVM, else the exception, else the first error. Empty
+    where none does: a line that an exception was caught says nothing of which."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
-    first = next((line for line in lines if "ERROR" in line or "Exception" in line or "error:" in line.lower()), "")
-    return (first or (lines[-1] if lines else "it printed nothing"))[:300]
+    first = next((line for word in _CAUSES for line in lines if word in line), "")
+    first = first or next((line for line in lines if _EXCEPTION.match(line)), "")
+    return (first or next((line for line in lines if _ERROR.search(line)), ""))[:300]
+
+
+def said(log: str) -> str:
+    """The line of a log that says most: what is `telling`, else the last."""
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    return telling(log) or (lines[-1] if lines else "it printed nothing")[:300]
 
 
 def _check(words: dict[str, Any]) -> dict[str, Any]:

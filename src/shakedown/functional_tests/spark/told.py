@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ...errors import CannotMeasure
 from ...programs.emitter import Emitter
 from ...records import Value
-from ...units import show
+from ...units import show, show_bytes
 from ...workloads.common.spark_log import Log, Stage, stragglers
 from .cluster import Nodes
 
@@ -29,16 +29,22 @@ def explained(error: CannotMeasure, nodes: Nodes) -> CannotMeasure:
     for host, one in found.items():
         for line in one["errors"]:
             if "No space left on device" in line:
+                left = f"{show_bytes(int(one['free_bytes']))} and {one['free_files']} files are free there now"
                 return CannotMeasure(
-                    f"the scratch folder is full: {line[:_WORDS]}",
+                    f"the scratch folder is full ({left}): {_short(line)}",
                     where=host,
                     hint="name a folder with more room (scratch=), or fewer rows",
                 )
             if "OutOfMemoryError" in line:
                 return CannotMeasure(
-                    f"an executor has too little memory: {line[:_WORDS]}", where=host, hint="more memory (memory=)"
+                    f"an executor has too little memory: {_short(line)}", where=host, hint="more memory (memory=)"
                 )
     return error
+
+
+def _short(line: str) -> str:
+    """A line whose end, which says why, stays."""
+    return line if len(line) <= _WORDS else f"{line[: _WORDS - 84]} ... {line[-80:]}"
 
 
 def happened(nodes: Nodes, emit: Emitter) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from ...errors import BadInput
 from ...launchers import Command
 from ...launchers.mpirun import cores
 from ...records import Host, Machine, Params, Record
@@ -27,6 +28,7 @@ class Complaint(Record, frozen=True, kw_only=True):
     pattern: str
     what: str
     hint: str
+    absent: bool = False  # something must be brought first: the run is then unavailable, not failed
 
 
 class Step(Record, frozen=True, kw_only=True):
@@ -38,6 +40,7 @@ class Step(Record, frozen=True, kw_only=True):
     env: dict[str, str] = msgspec.field(default_factory=dict)
     ends_with: tuple[int, ...] = (0,)  # exit codes with which its output is read
     shows: tuple[str, ...] = ()  # files of the run's folder (patterns) whose text joins the transcript
+    tells: tuple[str, ...] = ()  # files in which it leaves why it failed, beside what it prints
 
 
 class Recipe(Record, frozen=True, kw_only=True):
@@ -59,6 +62,19 @@ class Recipe(Record, frozen=True, kw_only=True):
 
 #: The amount of work by name of size; the keys are parameters of the workload.
 Sizes = Mapping[str, Mapping[str, int]]
+
+#: Ranks of a core, beyond which a request is taken for a mistake: they would wait for each other, and fill the memory.
+MOST_OF_A_CORE = 16
+
+
+def check_ranks(where: str, ranks: int, host: Host) -> None:
+    """Raises BadInput for many more ranks than there are cores. ``where``: the workload."""
+    most = MOST_OF_A_CORE * cores(host) * host.count
+    if ranks > most:
+        on = f"{cores(host) * host.count} cores of {host.count} hosts" if host.count > 1 else f"{cores(host)} cores"
+        what = f"{where}.ranks = {ranks} on {on}: ranks that share a core wait for each other"
+        raise BadInput(what, hint=f"at most {most}, and one for each core to be fast (ranks=all); or more hosts")
+
 
 #: What a launcher says when it cannot start a program.
 LAUNCHER_COMPLAINTS = (
@@ -97,10 +113,12 @@ def ranks_of(params: Params, host: Host) -> int:
     return cores(host) if params["ranks"] == "all" else int(params["ranks"])
 
 
-def resolved(params: Params, machine: Machine, sizes: Sizes, grows: str, *, mpi: bool = True) -> Params:
-    """The parameters with numbers in the place of words. Raises Unavailable where several ranks have no MPI."""
+def resolved(params: Params, machine: Machine, sizes: Sizes, grows: str, workload: str, *, mpi: bool = True) -> Params:
+    """The parameters with numbers in the place of words. Raises BadInput for many more ranks than cores, Unavailable where
+    several ranks have no MPI."""
     host = machine.hosts[0]
     ranks = ranks_of(params, host)
+    check_ranks(workload, ranks, host)
     if mpi and ranks > 1 and not params["modules"]:
         site_mpi.need(host, "a program on several ranks")
     return {**sized(params, sizes, ranks, grows), "ranks": ranks}
