@@ -94,8 +94,8 @@ def _imported(params: Params) -> bool:
 
 def _ranks(params: Params) -> int:
     """How many processes a case says that it had; 1 where it does not speak of them."""
-    grid = (params.get("p"), params.get("q"))
-    counted = params.get("ranks", math.prod(grid) if all(isinstance(one, int) for one in grid) else 1)
+    grid = [one for one in (params.get("p"), params.get("q")) if isinstance(one, int)]
+    counted = params.get("ranks", math.prod(grid) if len(grid) == 2 else 1)
     return counted if isinstance(counted, int) else 1
 
 

@@ -107,11 +107,12 @@ def _command(params: Params, host: Host) -> Command:
 
 def _estimate_s(params: Params, host: Host) -> float:
     """Starting and compiling, the steps, and the reference, which one rank makes of two sequences."""
-    shape = tuple(int(params[name]) for name in ("layers", "width", "sequence", "vocabulary"))
+    layers, width, sequence, vocabulary = (int(params[name]) for name in ("layers", "width", "sequence", "vocabulary"))
     ranks = int(params["ranks"])
     speed = _CORE_FLOPS * (cores(host) * host.count if ranks == host.count else workers(host, ranks))
-    steps = (int(params["steps"]) + 3) * flop_of_step(*shape, int(params["batch"])) / speed
-    return 15.0 + 5.0 * ranks / host.count + steps + 2 * flop_of_step(*shape, 2) / _CORE_FLOPS
+    sequence_flop = flop_of_step(layers, width, sequence, vocabulary, 1)
+    steps = (int(params["steps"]) + 3) * int(params["batch"]) * sequence_flop / speed
+    return 15.0 + 5.0 * ranks / host.count + steps + 4 * sequence_flop / _CORE_FLOPS
 
 
 def _label(params: Params) -> str:
