@@ -173,6 +173,7 @@ def one(low: float, factor: float, high: float, count: int = 8, **more: object) 
         (one(0.9, 0.95, 0.99), "gains 5 %"),
         (one(0.99, 1.0, 1.01), "not distinguished; equivalent within 2 %"),
         (one(0.95, 1.0, 1.06), "not distinguished; up to 6 % may be hidden"),
+        (one(0.5, 1.0, 5.07), "not distinguished; up to 407 % may be hidden"),
         (one(1.1, 1.2, 1.3, count=5), "too few pairs"),
     ],
 )

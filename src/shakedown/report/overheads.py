@@ -100,7 +100,8 @@ def is_equivalent(one: Overhead, equivalence: float) -> bool:
 
 
 def _percent(share: float) -> str:
-    return f"{max(share, 0.0) * 100:.2g} %"
+    percent = max(share, 0.0) * 100
+    return f"{percent:.2g} %" if percent < 10 else f"{percent:,.0f} %"
 
 
 def _summary(group: Sequence[Overhead], equivalence: float) -> str:
