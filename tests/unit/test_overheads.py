@@ -226,6 +226,9 @@ def test_the_page_is_whole() -> None:
     for words in ("Native beside layers", "costs 20 %", "at most 1.32", "unranked", "witness", "[1.1, 1.3]"):
         assert words in text
     assert page.section((), machine()) is None
+    few = page.document([one(1.1, 1.2, 1.3, count=5)], machine(), 0.02, "t")
+    assert few.state == "undecided" and "too few pairs to decide" in html.render_document(few)
+    assert page.document([], machine(), 0.02, "t").state == "not measured"
 
 
 # ------------------------------------------------------------------------------------------------------------ the verb
