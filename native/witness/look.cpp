@@ -91,7 +91,7 @@ Seen look(const std::string& root) {
   }
   seen.boot_id = read_line(root + "/proc/sys/kernel/random/boot_id");
   seen.namespaces = namespaces(root);
-  struct stat top{};
+  struct stat top {};
   if (stat((root + "/").c_str(), &top) == 0) {
     seen.root = std::to_string(top.st_dev) + ":" + std::to_string(top.st_ino);
   }

@@ -36,8 +36,8 @@ std::optional<std::uint64_t> namespace_of(const std::string& link);
 /// The record as JSON, in one line.
 std::string record(const Seen& seen, const std::string& side);
 
-/// Writes a record into `folder`, which is made where it is not there, under a name that no other has. Throws where that
-/// fails.
+/// Writes a record into `folder`, which is made where it is not there, under a name that no other has. Throws where
+/// that fails.
 void leave(const std::string& folder, const std::string& side, const std::string& text);
 
 }  // namespace shakedown::witness

@@ -36,6 +36,7 @@ NOT_FOREIGN = {
     "analysis/derive.py:findings": _OWN_ROWS,
     "analysis/hidden.py:__init__": _OWN_ROWS,
     "analysis/mpis.py:comparisons": _OWN_ROWS,
+    "analysis/overheads.py:_rows": _OWN_ROWS,
     "site/gather.py:_defined": _OWN_ROWS,
     "site/beside.py:_interval": "a summary that was read already; one that was spoiled meanwhile has no interval",
     "functional_tests/spark/app.py:main": _OWN_PIPE,

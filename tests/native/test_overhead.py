@@ -149,3 +149,4 @@ def test_the_verb_measures_in_pairs_and_reads_its_run_again(tmp_path: Path) -> N
     assert again.returncode == 0 and "namespaces" in again.stdout and "at most 1.32" in again.stdout
     few = shakedown("overhead", *CHEAP, "--under", "control", "--pairs", "2", "--directory", tmp_path / "few")
     assert few.returncode == 4 and "too few pairs" in few.stdout
+    assert shakedown("overhead", tmp_path / "few").returncode == 4

@@ -277,6 +277,17 @@ def test_a_pair_of_which_one_failed_is_given_up_and_the_others_go_on() -> None:
     assert schedule.missing(made, done) == [] and schedule.left_s(made, done, 0.0) == 0.0
 
 
+def test_what_is_beside_a_failure_is_tried_once() -> None:
+    """So that nothing of the plan is left that a resume would not do either."""
+    made = planned('under = "native,namespaces"\n' + TEXT)
+    native, namespaces = (one.id for one in made.runs)
+    done = {(native, 1): Done("timeout", ())}
+    assert schedule.missing(made, done) == [schedule.Step(made.runs[1], 1)] and schedule.left_s(made, done, 0.0) > 0
+    assert schedule.next_step(made, done, 0.0) == schedule.Step(made.runs[1], 1)
+    done[namespaces, 1] = Done("ok", (1.0,))
+    assert schedule.next_step(made, done, 0.0) is None and schedule.missing(made, done) == []
+
+
 # --------------------------------------------------------------------------------------------------------- what is believed
 
 

@@ -173,6 +173,7 @@ def one(low: float, factor: float, high: float, count: int = 8, **more: object) 
         (one(0.9, 0.95, 0.99), "gains 5 %"),
         (one(0.99, 1.0, 1.01), "not distinguished; equivalent within 2 %"),
         (one(0.95, 1.0, 1.06), "not distinguished; up to 6 % may be hidden"),
+        (one(0.5, 1.0, 5.07), "not distinguished; up to 407 % may be hidden"),
         (one(1.1, 1.2, 1.3, count=5), "too few pairs"),
     ],
 )
@@ -225,6 +226,9 @@ def test_the_page_is_whole() -> None:
     for words in ("Native beside layers", "costs 20 %", "at most 1.32", "unranked", "witness", "[1.1, 1.3]"):
         assert words in text
     assert page.section((), machine()) is None
+    few = page.document([one(1.1, 1.2, 1.3, count=5)], machine(), 0.02, "t")
+    assert few.state == "undecided" and "too few pairs to decide" in html.render_document(few)
+    assert page.document([], machine(), 0.02, "t").state == "not measured"
 
 
 # ------------------------------------------------------------------------------------------------------------ the verb

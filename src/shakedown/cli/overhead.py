@@ -56,8 +56,9 @@ def command(
     if _is_run(workload):
         if settings or under:
             raise BadInput("a run directory is read as it is", where=workload, hint="leave parameters and --under out")
-        _show(_read(workload), share, json=json, output=output)
-        return
+        analysis = _read(workload)
+        _show(analysis, share, json=json, output=output)
+        raise typer.Exit(_code(analysis, session.exit_code(analysis), whole=True))
     text = _campaign(workload, settings or (), under or (), pairs)
     ran = _measured(ctx, text, workload, directory)
     if ran is None:

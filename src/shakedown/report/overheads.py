@@ -48,13 +48,18 @@ def tables(found: Sequence[Overhead], equivalence: float = EQUIVALENCE) -> list[
         groups.setdefault((one.workload, one.metric), []).append(one)
     made = []
     for group in groups.values():
-        common: Params = dict(set.intersection(*({*one.params.items()} for one in group)))
+        common = _common(group)
         shared = params_of({name: common[name] for name in group[0].params if name in common})
         hosts = {one.host for one in group}
         rows = [_row(one, common, several=len(hosts) > 1, equivalence=equivalence) for one in group]
         title = f"{group[0].title}{f' ({shared})' if shared else ''}"
         made.append(OverheadTable(title, rows, _summary(group, equivalence)))
     return made
+
+
+def _common(group: Sequence[Overhead]) -> Params:
+    """The parameters that all have alike."""
+    return dict(set.intersection(*({*one.params.items()} for one in group)))
 
 
 def _row(one: Overhead, common: Params, *, several: bool, equivalence: float) -> tuple[str, ...]:
@@ -100,7 +105,8 @@ def is_equivalent(one: Overhead, equivalence: float) -> bool:
 
 
 def _percent(share: float) -> str:
-    return f"{max(share, 0.0) * 100:.2g} %"
+    percent = max(share, 0.0) * 100
+    return f"{percent:.2g} %" if percent < 10 else f"{percent:,.0f} %"
 
 
 def _summary(group: Sequence[Overhead], equivalence: float) -> str:
@@ -109,6 +115,9 @@ def _summary(group: Sequence[Overhead], equivalence: float) -> str:
     for under in dict.fromkeys(one.under for one in group):
         of = [one for one in group if one.under == under]
         sides = [one.side for one in of]
+        if set(sides) == {"too few pairs"}:
+            lines.append(f"{under}: too few pairs to decide.")
+            continue
         lines.append(
             f"{under}: costs something in {sides.count('above')} of {count(len(of), 'case')}, gains in "
             f"{sides.count('below')}, equivalent to native within {_percent(equivalence)} in "
@@ -121,9 +130,10 @@ def sentences(found: Sequence[Overhead], equivalence: float = EQUIVALENCE) -> li
     """A sentence for each layer and metric: of its worst case."""
     made = []
     for (under, _), one in worst(found).items():
-        words = params_of(one.params)
-        several = sum((each.under, each.metric) == (under, one.metric) for each in found) > 1
-        where = "in the worst case, " * several + words
+        alike = [each for each in found if (each.under, each.metric) == (under, one.metric)]
+        common = _common(alike)
+        words = params_of({name: each for name, each in one.params.items() if name not in common})
+        where = f"in the worst case, {words}" if len(alike) > 1 else ""
         made.append(
             f"{one.title} under {under}: factor {round_to(one.factor, 4)} {interval(one)}"
             f"{f' ({where})' if where else ''}: {verdict(one, equivalence)}."
@@ -228,13 +238,19 @@ def published_rows() -> list[tuple[str, ...]]:
     return rows
 
 
+def _state(found: Sequence[Overhead]) -> str:
+    if not found:
+        return "not measured"
+    return "undecided" if any(one.side == "too few pairs" for one in found) else "measured"
+
+
 def document(found: Sequence[Overhead], machine: Machine, equivalence: float, title: str) -> Document:
     """The page of the command."""
     made = section(found, machine, equivalence)
     return Document(
         title="Native beside layers",
         subtitle=title,
-        state="measured" if found else "not measured",
+        state=_state(found),
         counts=(),
         lead=tuple(sentences(found, equivalence)),
         sections=(made,) if made else (),

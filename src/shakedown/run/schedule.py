@@ -45,7 +45,7 @@ def next_step(plan: Plan, done: History, spent_s: float, left_s: float = math.in
         for run in in_turn(plan.runs, repeat):
             if (
                 (run.id, repeat) not in done
-                and run.id not in halved
+                and (repeat == 1 or run.id not in halved)
                 and run.estimate_s <= left_s
                 and wants(run, repeat, done, plan.budget_s, spent_s)
             ):
@@ -69,7 +69,7 @@ def _side_by_side(run: Run) -> tuple[object, ...]:
 
 
 def _halved(plan: Plan, done: History) -> set[str]:
-    """The runs of pairs of which one launch failed: the other would stand beside nothing."""
+    """The runs of pairs of which one launch failed: another launch of the other would stand beside nothing."""
     failed = {id_ for (id_, _), one in done.items() if one.state not in SCORED}
     of_failed = [_side_by_side(run) for run in plan.runs if run.pair and run.id in failed]
     return {run.id for run in plan.runs if run.pair and _side_by_side(run) in of_failed} if of_failed else set()
@@ -92,7 +92,7 @@ def missing(plan: Plan, done: History) -> list[Step]:
     steps = []
     halved = _halved(plan, done)
     for run in plan.runs:
-        if run.id in halved:
+        if run.id in halved and (run.id, 1) in done:
             continue
         repeat = next((number for number in range(1, run.repeat_min + 1) if (run.id, number) not in done), None)
         if repeat is not None and wants(run, repeat, done, None, 0):
@@ -120,7 +120,7 @@ def left_s(plan: Plan, done: History, spent_s: float) -> float:
     must = may = 0.0
     halved = _halved(plan, done)
     for run in plan.runs:
-        if run.id in halved:
+        if run.id in halved and (run.id, 1) in done:
             continue
         count = sum((run.id, number) in done for number in range(1, run.repeat_max + 1))
         left = range(count + 1, run.repeat_max + 1)
