@@ -58,7 +58,19 @@ def test_an_error_after_which_it_is_read_only(tmp_path: Path) -> None:
     )
     fail = f'{WRITES}; echo x >"/sys/fs/ext4/$device/trigger_fs_error"'
     # Files of one block: the error comes between two samples as likely as within one, when the last file is to be removed.
-    words = (*SMALL, "--size", "65536", "--kernels", "write,metadata", "--seconds", "20", "--files", "200", "--sync", "none")
+    words = (
+        *SMALL,
+        "--size",
+        "65536",
+        "--kernels",
+        "write,metadata",
+        "--seconds",
+        "20",
+        "--files",
+        "200",
+        "--sync",
+        "none",
+    )
     code, found, err = mounted.run(folder, make, *words, beside=fail)
     assert code == 3 and not found.ended, err
     assert "Read-only file system" in err or "Input/output error" in err, err
