@@ -91,6 +91,12 @@ def test_what_ucx_perftest_does_not_print_when_it_works_is_refused(
         ucx_perftest.parse(text, params)
 
 
+def test_rows_below_other_headings_in_one_test_are_refused() -> None:
+    row = READ.splitlines()[-2]
+    with pytest.raises(Garbage, match="below different headings"):
+        perftest.parse(READ.replace(row, f"{row}\n #bytes #iterations BW average[MB/sec]\n"), {})
+
+
 def changed(text: str, part: str, **values: object) -> str:
     whole = json.loads(text)
     whole["end"][part].update(values)
