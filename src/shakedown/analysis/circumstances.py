@@ -94,9 +94,9 @@ def _imported(params: Params) -> bool:
 
 def _ranks(params: Params) -> int:
     """How many processes a case says that it had; 1 where it does not speak of them."""
-    grid = (params.get("p"), params.get("q"))
-    counted = params.get("ranks", math.prod(grid) if all(isinstance(one, int) for one in grid) else 1)
-    return counted if isinstance(counted, int) else 1
+    grid = [one for name in ("p", "q") if isinstance(one := params.get(name), int)]
+    counted = params.get("ranks")
+    return counted if isinstance(counted, int) else math.prod(grid)
 
 
 def _device(params: Params) -> str:
