@@ -80,6 +80,7 @@ def test_ucx_counts_in_mib_and_its_size_follows() -> None:
         (LATENCY.replace("Final:", "final"), {}, "no last line"),
         (LATENCY.replace("50.0%ile", "99.0%ile"), {}, "not medians"),
         (LATENCY[: len(LATENCY) - 4], {}, "has not 8 numbers"),
+        (BANDWIDTH.replace("1669.09    1669.09", "1669.09    1.e308"), {}, "which no network has"),
         (LATENCY.replace("latency (usec)", "latency (msec)"), {}, "not output of ucx_perftest"),
     ],
 )
@@ -88,6 +89,12 @@ def test_what_ucx_perftest_does_not_print_when_it_works_is_refused(
 ) -> None:
     with pytest.raises(Garbage, match=said):
         ucx_perftest.parse(text, params)
+
+
+def test_rows_below_other_headings_in_one_test_are_refused() -> None:
+    row = READ.splitlines()[-2]
+    with pytest.raises(Garbage, match="below different headings"):
+        perftest.parse(READ.replace(row, f"{row}\n #bytes #iterations BW average[MB/sec]\n"), {})
 
 
 def changed(text: str, part: str, **values: object) -> str:

@@ -94,9 +94,9 @@ def _imported(params: Params) -> bool:
 
 def _ranks(params: Params) -> int:
     """How many processes a case says that it had; 1 where it does not speak of them."""
-    grid = [one for one in (params.get("p"), params.get("q")) if isinstance(one, int)]
-    counted = params.get("ranks", math.prod(grid) if len(grid) == 2 else 1)
-    return counted if isinstance(counted, int) else 1
+    grid = [one for name in ("p", "q") if isinstance(one := params.get(name), int)]
+    counted = params.get("ranks")
+    return counted if isinstance(counted, int) else math.prod(grid)
 
 
 def _device(params: Params) -> str:
@@ -242,7 +242,7 @@ def _apart(one: int | None, other: int | None) -> float:
 
 # ------------------------------------------------------------------------------------------------------------- in words
 
-_TITLES = {"virtual": "machine", "rail": "power of", "link": "messages through", "placement": "placement"}
+_TITLES = {"virtual": "machine", "rail": "power of", "link": "messages through", "placement": "memory"}
 
 
 def _word(name: str, value: Value | None) -> str:

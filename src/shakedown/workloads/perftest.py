@@ -105,6 +105,8 @@ def _table(part: str) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     for line in lines:
         names = tuple(re.sub(r"[ _]", "", name).lower() for name in _HEADING.findall(line))
         if "#bytes" in names and len(names) > 2:
+            if rows and names != headings:
+                raise Garbage("the rows of one test of perftest stand below different headings")
             headings = names
             continue
         words = _MERGED.sub(r"\1 \2", line).split()

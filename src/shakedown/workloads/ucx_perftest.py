@@ -10,6 +10,7 @@ Source: openucx/ucx, contrib and src/tools/perf; outputs of versions 1.13 and la
 
 from __future__ import annotations
 
+import math
 import re
 
 from ..errors import BadInput
@@ -100,6 +101,8 @@ def _size(words: list[str], asked: int | None) -> int | None:
     if messages.low <= 0:
         return asked
     fits = Span(rate.low / messages.high, rate.high / messages.low)
+    if not math.isfinite(fits.high):
+        raise Garbage(f"ucx_perftest says {words[5]} MB/s and {words[7]} messages/s, which no network has")
     if asked is not None:
         if not fits.low * (1 - 1e-6) <= asked <= fits.high * (1 + 1e-6):
             raise Garbage(f"ucx_perftest says {words[5]} MB/s and {words[7]} messages/s, which are not of {asked} B")

@@ -47,7 +47,7 @@ def _changes(trace: Trace) -> Ints | None:
     return np.round(change / step).astype(np.int64)
 
 
-def _length(changes: Ints) -> float:
+def telling_length(changes: Ints) -> float:
     """How many changes in a row carry the bits; infinite where they carry none. The chance that two alike follow on one
     value, n_ab (n_ab - 1) / (n_a (n_a - 1)) summed over what follows: a power that holds still carries none, however
     long. A value that came once tells nothing of what follows: the chance of any two alike is taken, at least 1/n."""
@@ -64,7 +64,7 @@ def _length(changes: Ints) -> float:
 
 
 def _shared(changes: Mapping[str, Ints]) -> Iterator[tuple[str, str]]:
-    lengths = {name: _length(one) for name, one in changes.items()}
+    lengths = {name: telling_length(one) for name, one in changes.items()}
     able = [name for name, one in changes.items() if lengths[name] <= len(one)]
     if len(able) < 2:
         return

@@ -1,8 +1,9 @@
 """Traces that are another's times a factor: one meter's readings under two names, made to look like two meters.
 
-Two meters on two loads share what the job does, and each has noise of its own. Where the changes of one are those of the
-other times one factor, and what is left is no more than both rounded away, there was one meter. Only readings whose changes
-are large beside the rounding can tell; a coarse meter, or a power that holds still, is not judged.
+Two meters on two loads share what the job does, and each has noise of its own. Where the changes of one, less the change
+before, are those of the other times one factor, and what is left is no more than both rounded away, there was one meter.
+Only readings whose changes differ by much beside the rounding can tell; a coarse meter, a power that holds still or one that
+falls in a line is not judged.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from ...metering.trace import Floats, Ints, Trace
 from ..response import response_of
 from ..steps import resolution
+from .copied import telling_length
 
 #: Readings of each trace that are looked at, and the fewest changes that tell.
 MOST, FEWEST = 512, 24
@@ -107,17 +109,19 @@ def _factor(one: _Series, other: _Series) -> float | None:
     near = _nearest(other.t_ns, one.t_ns)
     half = float(np.median(np.diff(one.t_ns))) / 2
     both = np.abs(other.t_ns[near] - one.t_ns) < half
-    x, y = np.diff(one.value[both]), np.diff(other.value[near[both]])
+    x, y = np.diff(one.value[both], 2), np.diff(other.value[near[both]], 2)
     usual = float(np.median(np.abs(x))) if len(x) >= FEWEST else 0.0
     large = np.abs(x) >= usual
     if not usual:
         return None
     factor = float(np.median(y[large] / x[large]))
-    inside = large & (np.abs(y - factor * x) <= 2 * (abs(factor) * one.rounding + other.rounding))
+    inside = large & (np.abs(y - factor * x) <= 4 * (abs(factor) * one.rounding + other.rounding))
     factor = float(np.sum(x[inside] * y[inside]) / np.sum(x[inside] ** 2)) if inside.any() else factor
-    rounding = 1.01 * (abs(factor) * one.rounding + other.rounding)
+    rounding = 2.02 * (abs(factor) * one.rounding + other.rounding)
     explained = rounding + 1e-9 * float(np.abs(y).max())
     large_by = abs(factor) * usual / explained
     if factor <= 0 or large_by < LARGE or len(x) * math.log2(large_by) < BITS:
         return None
+    if telling_length(np.round(x * factor / (2 * explained)).astype(np.int64)) > len(x):
+        return None  # what follows a rule says no more than the rule
     return factor if np.mean(np.abs(y - factor * x) <= explained) >= AGREE else None

@@ -22,6 +22,8 @@ _SLACK = 0.1
 _DRIFT = 0.1
 #: Steps smaller than this share of the greatest tell nothing; nor do those of less than so many times the scatter.
 _PLAIN, _ABOVE_SCATTER = 0.2, 5.0
+_LEVEL = 0.05  # of a step: so near to the power before or after it a reading is of that
+_MANY, _IN_PHASE = 6, 0.02  # edges, and the spread of their widths, from which their phases are not all alike
 _NOTHING = 0.02  # of the range of the power: no step and no ramp
 #: One run alone may begin to draw power late and end early by chance of one amount: so many rises and falls must say the
 #: same. Meters as fast as this tell such an amount from a clock by one of each, since the two must agree to a part of their
@@ -40,11 +42,16 @@ class Edges(NamedTuple):
     ramps: int
     u_s: float  # of one of ``late_s``
     unit_s: float  # over how long a step spreads in the readings
+    ramp_s: float = 0.0  # how long the power takes to rise or fall, beyond what the meter makes of a step
 
 
-def look(t_s: Floats, w: Floats, edges_s: Floats, smear_s: float, cadence_s: float, points: bool) -> Edges:
-    """``t_s``: stamps of readings less what their kernel delays them by, so that a step at a mark is centred on it."""
+def look(
+    t_s: Floats, w: Floats, edges_s: Floats, smear_s: float, cadence_s: float, points: bool, kernel_s2: float = 0.0
+) -> Edges:
+    """``t_s``: stamps of readings less what their kernel delays them by, so that a step at a mark is centred on it;
+    ``kernel_s2``: that kernel's variance."""
     unit = max(smear_s, cadence_s)
+    widths: list[float] = []
     spread = float(np.median(np.abs(np.diff(w, 2)))) / (0.6745 * math.sqrt(6)) if len(w) > 2 else 0.0
     late, steps, ramps = [], [], 0
     # Readings that saw nothing of a step are stamped so long before it, and after it.
@@ -71,6 +78,8 @@ def look(t_s: Floats, w: Floats, edges_s: Floats, smear_s: float, cadence_s: flo
         risen = float(((w[cut] - low.mean()) * length).sum()) / step
         late.append(float(at[-1]) - risen - edge)
         steps.append(step)
+        level = max(_LEVEL, 4 * spread / abs(step))
+        widths.append(_width_s2(np.append(at[0] - cadence_s, at), (w[cut] - low.mean()) / step, level))
     found, sizes = np.array(late), np.array(steps)
     plain = np.abs(sizes) >= _PLAIN * np.abs(sizes).max() if len(sizes) else np.zeros(0, bool)
     least = float(np.abs(sizes[plain]).min()) if plain.any() else math.inf
@@ -81,7 +90,32 @@ def look(t_s: Floats, w: Floats, edges_s: Floats, smear_s: float, cadence_s: flo
         ramps,
         math.hypot(u, cadence_s / math.sqrt(12) if points else 0.02 * cadence_s),
         unit,
+        _ramp_s(np.array(widths)[plain], kernel_s2, 0.0 if points else cadence_s) if plain.any() else 0.0,
     )
+
+
+def _width_s2(t_s: Floats, share: Floats, level: float) -> float:
+    """The variance of when the power rose, of what share of the step each reading shows; what is within ``level`` of the
+    power before or after is that power."""
+    plain = np.where(share < level, 0.0, np.where(share > 1 - level, 1.0, share))
+    rose = np.diff(plain, prepend=0.0, append=1.0)
+    middle = np.append((t_s[1:] + t_s[:-1]) / 2, t_s[-1])
+    mean = float(np.sum(rose * middle))
+    return max(0.0, float(np.sum(rose * (middle - mean) ** 2)))
+
+
+def _ramp_s(widths_s2: Floats, kernel_s2: float, cadence_s: float) -> float:
+    """The length of a ramp that makes the steps wider than the meter makes them, R^2 / 12; 0 where that may be chance.
+    Rises and falls that take as long move together, as by a clock that is off by half of it.
+
+    Averages over a cadence c show a step wider by c^2 / 12 in the mean, by twice that where all edges meet the readings in
+    the same phase.
+    """
+    count, spread = len(widths_s2), float(widths_s2.std())
+    in_phase = count < _MANY or spread < _IN_PHASE * cadence_s**2
+    chance = max(2 * spread / math.sqrt(count), cadence_s**2 / 12 if in_phase else 0.0)
+    wider = float(widths_s2.mean()) - kernel_s2 - cadence_s**2 / 12
+    return math.sqrt(12 * wider) if wider > chance else 0.0
 
 
 def _half(gap_s: float, least_s: float, unit_s: float) -> float:

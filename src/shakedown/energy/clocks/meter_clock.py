@@ -172,7 +172,8 @@ def _by_edges(trace: Trace, marks_ns: Sequence[int], response: Response, about_s
         u = line.offset_s.u
     else:
         u = max(line.u_at(end) for end in ends)
-    u = max(math.hypot(u, blur_s, steps.u_s / math.sqrt(2)), _LEAST_U * seen.cadence_s)
+    # A ramp of R after each mark is late by R / 2, which is no clock's.
+    u = max(math.hypot(u, blur_s, steps.u_s / math.sqrt(2), steps.ramp_s / math.sqrt(12)), _LEAST_U * seen.cadence_s)
     most = max(abs(line.offset_at(end)) for end in ends)
     if most > SIGNIFICANT * u:
         return Clock("estimated", u, line, len(edges_ns))
@@ -318,7 +319,8 @@ def _steps(seen: _Seen, edges_ns: Ints, line: HostClock) -> load_edges.Edges:
     smear_s = seen.window_s + 4 * seen.tau_s
     edges_s: Floats = (edges_ns - origin).astype(np.float64) * 1e-9
     points = seen.window_s <= 0 and seen.tau_s <= 0
-    return load_edges.look(t_s, seen.w, edges_s, smear_s, seen.cadence_s, points=points)
+    kernel_s2 = seen.window_s**2 / 12 + seen.tau_s**2
+    return load_edges.look(t_s, seen.w, edges_s, smear_s, seen.cadence_s, points, kernel_s2)
 
 
 def _line(seen: _Seen, edges_ns: Ints, first: MeterClock) -> HostClock:

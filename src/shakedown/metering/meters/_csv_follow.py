@@ -43,7 +43,7 @@ class CsvSource:
             begin = whole[:_BEGIN]
             if any("\0" in line for line in begin):
                 raise BadInput(
-                    "begins with NUL bytes: it is not a valid text file, or UTF-16 without its mark",
+                    "holds NUL bytes in its first lines: it is binary, or UTF-16 without its mark",
                     where=self._path,
                     hint="export it as UTF-8",
                 )
