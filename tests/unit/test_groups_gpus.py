@@ -1,5 +1,5 @@
-"""Groups of GPUs: what the program measured on the stand-in for NCCL with a slow GPU, a slow link and a lost GPU; which rounds
-come next; and that pairs lead to groups."""
+"""Groups of GPUs: what the program measured on the stand-in for NCCL with a slow GPU, a slow link and a lost GPU; which
+rounds come next; and that pairs lead to groups."""
 
 from __future__ import annotations
 
