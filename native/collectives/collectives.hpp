@@ -24,13 +24,13 @@ enum class Inject { none, flip, swap, lost, late, slow, clock, hang, lag };
 
 struct Options {
   std::vector<Operation> operations;
-  std::vector<std::size_t> sizes;     // bytes of the vector, or of each block; multiples of a word
-  std::vector<int> groups;            // so many ranks take part, the lowest; 0: all
+  std::vector<std::size_t> sizes;    // bytes of the vector, or of each block; multiples of a word
+  std::vector<int> groups;           // so many ranks take part, the lowest; 0: all
   std::vector<Nearness> placements;  // and the ranks that have so much in common with the first one
-  std::vector<int> roots;             // -1: the last rank
-  std::string rounds;                 // a file of rounds of groups that measure at the same time; empty: none
-  bool in_place = false;              // also in place
-  bool nonblocking = false;           // also by the non-blocking form
+  std::vector<int> roots;            // -1: the last rank
+  std::string rounds;                // a file of rounds of groups that measure at the same time; empty: none
+  bool in_place = false;             // also in place
+  bool nonblocking = false;          // also by the non-blocking form
   bool mockups = true;
   bool point_to_point = true;  // what the bounds are made of
   std::int64_t samples = 100;

@@ -6,6 +6,7 @@
 
 #include "collectives.hpp"
 #include "common/args.hpp"
+#include "word_sizes.hpp"
 
 namespace shakedown::collectives {
 namespace {
@@ -35,26 +36,8 @@ constexpr std::array<std::pair<const char*, Inject>, 9> kDamages = {{{"none", In
                                                                      {"hang", Inject::hang},
                                                                      {"lag", Inject::lag}}};
 
-constexpr std::array<std::pair<const char*, Nearness>, 4> kPlacements = {{{"cache", Nearness::cache},
-                                                                           {"socket", Nearness::socket},
-                                                                           {"host", Nearness::host},
-                                                                           {"hosts", Nearness::hosts}}};
-
-std::vector<std::size_t> parse_sizes(const std::vector<std::int64_t>& given) {
-  std::vector<std::size_t> sizes;
-  for (const auto bytes : given) {
-    if (bytes % static_cast<std::int64_t>(sizeof(Word)) != 0) {
-      throw usage("--sizes: " + std::to_string(bytes) + " bytes are not a whole number of 64-bit words",
-                  "the data are words of 8 bytes: name multiples of 8");
-    }
-    if (bytes / static_cast<std::int64_t>(sizeof(Word)) > kMostInt) {
-      throw usage("--sizes: " + std::to_string(bytes) + " bytes are more words than an MPI call counts (2^31 - 1)",
-                  "at most 17179869176");
-    }
-    sizes.push_back(static_cast<std::size_t>(bytes));
-  }
-  return sizes;
-}
+constexpr std::array<std::pair<const char*, Nearness>, 4> kPlacements = {
+    {{"cache", Nearness::cache}, {"socket", Nearness::socket}, {"host", Nearness::host}, {"hosts", Nearness::hosts}}};
 
 }  // namespace
 
@@ -67,8 +50,8 @@ Options read_options(int argc, char** argv) {
   for (const auto& word : args.words("operations", all_operations(), "what to measure, between commas")) {
     options.operations.push_back(parse_operation(word));
   }
-  options.sizes = parse_sizes(args.integers("sizes", "8,64,512,4096,32768,262144,1048576", 8,
-                                            "bytes of the vector, or of each rank's block; multiples of 8"));
+  options.sizes = word_sizes(args.integers("sizes", "8,64,512,4096,32768,262144,1048576", 8,
+                                           "bytes of the vector, or of each rank's block; multiples of 8"));
   for (const auto count : args.integers("groups", "0", 0, "so many ranks take part, the lowest; 0: all")) {
     options.groups.push_back(static_cast<int>(std::min(count, kMostInt)));
   }

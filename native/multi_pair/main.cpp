@@ -16,8 +16,6 @@
 namespace shakedown::multi_pair {
 namespace {
 
-using collectives::SharedClock;
-
 /// Pairs of ranks of the job as places among the members, which are in ascending order.
 std::vector<Pair> placed_among(const std::vector<int>& members, std::vector<Pair> pairs) {
   const auto place = [&](int rank) {
@@ -78,7 +76,8 @@ class Program {
         telling_(emitter, ranks, options),
         ranks_(ranks),
         options_(options),
-        places_(gather_places(ranks)) {}
+        places_(gather_places(ranks)),
+        group_(emitter, ranks, options.inject == Inject::clock) {}
 
   void run() {
     const auto cases = plan();
@@ -94,7 +93,7 @@ class Program {
       one_case(planned);
       emitter_.progress(static_cast<double>(++made) / static_cast<double>(cases.size()), words_of(planned));
     }
-    leave_group();
+    group_.leave();
     if (made == 0) throw cannot("no size fits into the memory of these hosts", "name smaller --sizes");
   }
 
@@ -166,28 +165,6 @@ class Program {
     return "";
   }
 
-  void leave_group() {
-    clock_.reset();
-    for (auto* comm : {&group_.control, &group_.data}) {
-      if (*comm != MPI_COMM_NULL) MPI_Comm_free(comm);
-    }
-  }
-
-  void join_group(const std::vector<int>& members) {
-    if (members == group_.members) return;
-    const InMpi mark;
-    leave_group();
-    const auto mine = std::lower_bound(members.begin(), members.end(), ranks_.rank);
-    const bool inside = mine != members.end() && *mine == ranks_.rank;
-    group_.members = members;
-    group_.rank = inside ? static_cast<int>(mine - members.begin()) : -1;
-    MPI_Comm_split(ranks_.control, inside ? 0 : MPI_UNDEFINED, ranks_.rank, &group_.data);
-    if (!inside) return;
-    MPI_Comm_dup(group_.data, &group_.control);
-    clock_.emplace(group_.control, options_.inject == Inject::clock);
-    emitter_.facts(Object().add("clocks", clock_->clocks()));
-  }
-
   /// What each of the watched networks carried so far, on all hosts together. Every rank calls it.
   [[nodiscard]] std::vector<std::int64_t> rail_bytes() const {
     std::vector<std::int64_t> bytes(options_.rails.size());
@@ -206,14 +183,14 @@ class Program {
     watch_case(ranks_, options_.silent_s > 0 ? options_.silent_s + options_.budget_s : 0,
                {"multi_pair", name_of(planned.shape.kernel), params_of(ranks_, options_, planned), words_of(planned),
                 kLookAtRanks, "did not begin " + words_of(planned) + ": the others wait for it"});
-    join_group(planned.members);
+    group_.join(planned.members);
     const auto before = rail_bytes();
     Series series;
-    if (group_.rank >= 0) series = measure(ranks_, group_, *clock_, options_, planned.shape);
+    if (group_->rank >= 0) series = measure(ranks_, *group_, group_.clock(), options_, planned.shape);
     MPI_Request all_here = MPI_REQUEST_NULL;
     MPI_Ibarrier(ranks_.control, &all_here);
     rest(all_here);
-    if (ranks_.rank == 0 || group_.rank == 0) series = at_root(ranks_, planned.members.front(), std::move(series));
+    if (ranks_.rank == 0 || group_->rank == 0) series = at_root(ranks_, planned.members.front(), std::move(series));
     auto carried = rail_bytes();
     unwatch();
     if (ranks_.rank != 0) return;
@@ -227,8 +204,7 @@ class Program {
   const Ranks& ranks_;
   const Options& options_;
   std::vector<RankPlace> places_;
-  Group group_;
-  std::optional<SharedClock> clock_;
+  CurrentGroup group_;
 };
 
 int run(int argc, char** argv, const Options& options) {

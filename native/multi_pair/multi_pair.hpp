@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "collectives/clocks.hpp"
+#include "collectives/rank_group.hpp"
 #include "common/emit.hpp"
 #include "common/memory.hpp"
 #include "common/ranks.hpp"
@@ -50,13 +51,7 @@ struct Options {
 /// Read the command line. Throws a usage error; --help prints and leaves.
 Options read_options(int argc, char** argv);
 
-/// The ranks of the job that take part in a case, by their numbers in the job. Others have no communicators.
-struct Group {
-  std::vector<int> members;  // in ascending order; a rank of the group is a place in it
-  int rank = -1;             // this one; -1: it does not take part
-  MPI_Comm data = MPI_COMM_NULL;
-  MPI_Comm control = MPI_COMM_NULL;
-};
+using Group = RankGroup;
 
 /// What is measured: pairs, whose ends are ranks of the group, or a ring of them all.
 struct Shape {

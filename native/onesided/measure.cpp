@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "common/clock.hpp"
+#include "common/sampling.hpp"
 #include "common/watch.hpp"
 #include "onesided.hpp"
 
@@ -225,34 +226,15 @@ class Origin : Side {
     note(at_target, kTarget);
   }
 
-  /// So many iterations that a sample is long enough: the shortest of three counts, so that one that was held up does
-  /// not make all samples too short.
-  std::int64_t calibrated() {
-    std::int64_t iterations = 1;
-    const double begin = now_s();
-    for (;;) {
-      const double seconds = std::min({sample(iterations), sample(iterations), sample(iterations)});
-      if (seconds >= options_.sample_s) {
-        if (now_s() - begin >= kWarmS) return iterations;
-        continue;
-      }
-      const double factor = std::clamp(1.2 * options_.sample_s / std::max(seconds, 1e-9), 1.1, 8.0);
-      iterations = static_cast<std::int64_t>(std::ceil(static_cast<double>(iterations) * factor));
-    }
-  }
-
   void measure() {
-    series_.iterations = calibrated();
+    series_.iterations =
+        calibrated_iterations(options_.sample_s, kWarmS, [&](std::int64_t count) { return sample(count); });
     series_.seconds.reserve(static_cast<std::size_t>(std::min<std::int64_t>(options_.samples, 1 << 20)));
     series_.begin_ns = unix_ns();
-    const double begin = now_s();
-    for (;;) {
-      const std::int64_t count = std::ssize(series_.seconds);
-      const bool over = now_s() - begin >= options_.budget_s && count >= kFewSamples;
-      if (count >= options_.samples || over) break;
+    take_samples(options_.samples, kFewSamples, options_.budget_s, [&] {
       series_.seconds.push_back(sample(series_.iterations));
       check_sample();
-    }
+    });
     series_.end_ns = unix_ns();
   }
 

@@ -11,8 +11,6 @@
 namespace shakedown::overlap {
 namespace {
 
-using collectives::SharedClock;
-
 std::string words_of(const Shape& shape, std::size_t ranks) {
   const std::string size = shape.operation == Operation{} ? "" : " of " + std::to_string(shape.bytes) + " bytes";
   return name_of(shape.operation) + size + " by " + std::to_string(ranks) + " ranks";
@@ -21,7 +19,7 @@ std::string words_of(const Shape& shape, std::size_t ranks) {
 class Program {
  public:
   Program(Emitter& emitter, const Ranks& ranks, const Options& options)
-      : emitter_(emitter), ranks_(ranks), options_(options) {}
+      : emitter_(emitter), ranks_(ranks), options_(options), group_(emitter, ranks, options.inject == Inject::clock) {}
 
   void run() {
     const auto shapes = plan();
@@ -34,9 +32,9 @@ class Program {
       }
       one_case(shape);
       emitter_.progress(static_cast<double>(++made) / static_cast<double>(shapes.size()),
-                        words_of(shape, group_.members.size()));
+                        words_of(shape, group_->members.size()));
     }
-    leave_group();
+    group_.leave();
     if (made == 0) throw cannot("no size fits into the memory of these hosts", "name smaller --sizes");
   }
 
@@ -77,28 +75,6 @@ class Program {
     return "";
   }
 
-  void leave_group() {
-    clock_.reset();
-    for (auto* comm : {&group_.control, &group_.data}) {
-      if (*comm != MPI_COMM_NULL) MPI_Comm_free(comm);
-    }
-  }
-
-  void join_group(const std::vector<int>& members) {
-    if (members == group_.members) return;
-    const InMpi mark;
-    leave_group();
-    const auto mine = std::lower_bound(members.begin(), members.end(), ranks_.rank);
-    const bool inside = mine != members.end() && *mine == ranks_.rank;
-    group_.members = members;
-    group_.rank = inside ? static_cast<int>(mine - members.begin()) : -1;
-    MPI_Comm_split(ranks_.control, inside ? 0 : MPI_UNDEFINED, ranks_.rank, &group_.data);
-    if (!inside) return;
-    MPI_Comm_dup(group_.data, &group_.control);
-    clock_.emplace(group_.control, options_.inject == Inject::clock);
-    emitter_.facts(Object().add("clocks", clock_->clocks()));
-  }
-
   [[nodiscard]] Object params_of(const Shape& shape) const {
     const auto members = members_of(shape);
     std::vector<std::string> hosts;
@@ -123,9 +99,9 @@ class Program {
     watch_case(ranks_, options_.silent_s > 0 ? options_.silent_s + options_.budget_s : 0,
                {"overlap", "pure", params_of(shape), shown, kLookAtRanks,
                 "did not begin " + shown + ": the others wait for it"});
-    join_group(members);
+    group_.join(members);
     CaseResult result;
-    if (group_.rank >= 0) result = measure(ranks_, group_, *clock_, options_, shape);
+    if (group_->rank >= 0) result = measure(ranks_, *group_, group_.clock(), options_, shape);
     MPI_Request all_here = MPI_REQUEST_NULL;
     MPI_Ibarrier(ranks_.control, &all_here);
     rest(all_here);
@@ -147,16 +123,16 @@ class Program {
         shape.operation == Operation{} ? "samples that a rank left before all had entered" : "wrong words"};
     emitter_.series(one, options_.verify ? &residual : nullptr);
     if (result.wrong_rank >= 0) {
-      const int rank = group_.members[static_cast<std::size_t>(result.wrong_rank)];
+      const int rank = group_->members[static_cast<std::size_t>(result.wrong_rank)];
       emitter_.notice("wrong-word",
-                      words_of(shape, group_.members.size()) + ": rank " + std::to_string(rank) + " on " +
+                      words_of(shape, group_->members.size()) + ": rank " + std::to_string(rank) + " on " +
                           ranks_.host_of(rank) + " has a wrong word " + std::to_string(result.wrong_word) +
                           " of its result, the first of " + std::to_string(result.wrong),
                       "look at that rank's memory and network; run it again with another MPI");
     }
     if (result.pure.seconds.empty()) {
       emitter_.notice("late-left-out",
-                      words_of(shape, group_.members.size()) + ": no sample that all ranks began in time",
+                      words_of(shape, group_->members.size()) + ": no sample that all ranks began in time",
                       "other programs hold the ranks up: measure on a quiet machine");
       return;
     }
@@ -186,8 +162,7 @@ class Program {
   Emitter& emitter_;
   const Ranks& ranks_;
   const Options& options_;
-  Group group_;
-  std::optional<SharedClock> clock_;
+  CurrentGroup group_;
 };
 
 int run(int argc, char** argv, const Options& options) {

@@ -3,13 +3,13 @@
 #include <limits>
 #include <utility>
 
+#include "collectives/word_sizes.hpp"
 #include "common/args.hpp"
 #include "overlap.hpp"
 
 namespace shakedown::overlap {
 namespace {
 
-constexpr std::int64_t kMostWords = std::numeric_limits<int>::max();
 constexpr std::int64_t kMostTests = 100'000;
 
 std::string operation_names() {
@@ -35,23 +35,6 @@ constexpr std::array<std::pair<const char*, Inject>, 9> kDamages = {{{"none", In
                                                                      {"stalled", Inject::stalled},
                                                                      {"handshake", Inject::handshake}}};
 
-std::vector<std::size_t> parse_sizes(const std::vector<std::int64_t>& given) {
-  constexpr std::int64_t kWord = sizeof(Word);
-  std::vector<std::size_t> sizes;
-  for (const auto bytes : given) {
-    if (bytes % kWord != 0) {
-      throw usage("--sizes: " + std::to_string(bytes) + " bytes are not a whole number of 64-bit words",
-                  "the data are words of 8 bytes: name multiples of 8");
-    }
-    if (bytes / kWord > kMostWords) {
-      throw usage("--sizes: " + std::to_string(bytes) + " bytes are more words than an MPI call counts (2^31 - 1)",
-                  "at most 17179869176");
-    }
-    sizes.push_back(static_cast<std::size_t>(bytes));
-  }
-  return sizes;
-}
-
 }  // namespace
 
 Options read_options(int argc, char** argv) {
@@ -66,9 +49,9 @@ Options read_options(int argc, char** argv) {
                   "of all ranks (ibarrier, ibcast, ...)")) {
     options.operations.push_back(parse_operation(word));
   }
-  options.sizes =
-      parse_sizes(args.integers("sizes", "8,4096,65536,1048576", 8,
-                                "bytes of the message, of the vector, or of each rank's block; multiples of 8"));
+  options.sizes = collectives::word_sizes(
+      args.integers("sizes", "8,4096,65536,1048576", 8,
+                    "bytes of the message, of the vector, or of each rank's block; multiples of 8"));
   for (const auto count :
        args.integers("tests", "0,16", 0, "calls of MPI_Test during the computation, at most 100000")) {
     if (count > kMostTests) throw usage("--tests: " + std::to_string(count) + " is too many", "at most 100000");

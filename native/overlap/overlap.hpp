@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "collectives/clocks.hpp"
+#include "collectives/rank_group.hpp"
 #include "common/emit.hpp"
 #include "common/memory.hpp"
 #include "common/ranks.hpp"
@@ -43,13 +44,8 @@ struct Shape {
   std::size_t bytes = 0;
 };
 
-/// The ranks that take part: all, or the first and the last. A rank outside has no communicators.
-struct Group {
-  std::vector<int> members;  // ranks of the job, in ascending order
-  int rank = -1;             // this one, of the group
-  MPI_Comm data = MPI_COMM_NULL;
-  MPI_Comm control = MPI_COMM_NULL;
-};
+/// All ranks, or the first and the last.
+using Group = RankGroup;
 
 /// What a way of doing it gave, on rank 0. Sample i of one way was taken beside sample i of the others.
 struct Series {

@@ -7,6 +7,7 @@
 
 #include "calls.hpp"
 #include "common/clock.hpp"
+#include "common/sampling.hpp"
 #include "common/watch.hpp"
 #include "shmem.hpp"
 
@@ -180,34 +181,15 @@ class Pair {
     return onesided::load(bytes);
   }
 
-  /// So many rounds that a sample is long enough: the shortest of three, so that one that was held up does not make all
-  /// samples too short.
-  std::int64_t calibrated() {
-    std::int64_t rounds = 1;
-    const double begin = now_s();
-    for (;;) {
-      const double seconds = std::min({sample(rounds), sample(rounds), sample(rounds)});
-      if (seconds >= options_.sample_s) {
-        if (now_s() - begin >= kWarmS) return rounds;
-        continue;
-      }
-      const double factor = std::clamp(1.2 * options_.sample_s / std::max(seconds, 1e-9), 1.1, 8.0);
-      rounds = static_cast<std::int64_t>(std::ceil(static_cast<double>(rounds) * factor));
-    }
-  }
-
   void measure() {
-    const std::int64_t rounds = calibrated();
+    const std::int64_t rounds =
+        calibrated_iterations(options_.sample_s, kWarmS, [&](std::int64_t count) { return sample(count); });
     series_.operations = rounds * shape_.slots;
     series_.begin_ns = unix_ns();
-    const double begin = now_s();
-    for (;;) {
-      const std::int64_t count = std::ssize(series_.seconds);
-      const bool over = now_s() - begin >= options_.budget_s && count >= kFewSamples;
-      if (count >= options_.samples || over) break;
+    take_samples(options_.samples, kFewSamples, options_.budget_s, [&] {
       series_.seconds.push_back(sample(rounds));
       check_sample();
-    }
+    });
     series_.end_ns = unix_ns();
   }
 

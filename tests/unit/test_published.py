@@ -36,7 +36,7 @@ KNOWN = {name: Metric(name=name, title=name, unit=unit, better="none") for name,
 KNOWN |= {
     one.name: one
     for name in (
-        *("checkpoint", "gpu_query", "gemm", "stream", "filesystem", "path_loss", "manet", "osu"),
+        *("checkpoint", "gpu_query", "gemm", "stream", "filesystem", "path_loss", "manet", "osu", "multi_pair"),
         *("neuron", "openfoam", "quantum_espresso", "raxml"),
     )
     for one in workloads.get(name).metrics

@@ -72,6 +72,8 @@ def test_it_is_the_same_figure_as_that_of_nccl_tests() -> None:
     """One meaning: what one measures stands beside what the other measured."""
     theirs = {one.name: one for one in workloads.get("nccl_tests").metrics}
     for metric in WORKLOAD.metrics:
+        if metric.kernel == "group":
+            continue  # nccl-tests has none of several groups at once
         other = theirs[metric.name]
         same = ("unit", "better", "kernel", "per", "match", "ranked_by", "limit")
         assert [getattr(metric, name) for name in same] == [getattr(other, name) for name in same]

@@ -219,7 +219,7 @@ def _table(
         )
     columns = (
         Column("Configuration"),
-        Column("Rate", "number"),
+        Column("Value", "number"),
         Column("Of the peak", "number"),
         Column("Power", "number"),
         Column("Per joule", "number"),

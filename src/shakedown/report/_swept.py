@@ -25,6 +25,8 @@ from ._choose import Choice, Row
 GRID = ("p", "q")
 MOST_BARS = 12
 MOST_FIGURES = 3  # of the headline metric, where fewer parameters than that were swept
+#: How much was asked for, not how it was done.
+_SIZES = ("bytes", "n")
 #: Names of the parameters of a pair's ends, which a matrix shows.
 _ENDS = ("_a", "_b")
 
@@ -152,9 +154,14 @@ def _best(rows: Sequence[Row], names: Sequence[str]) -> list[Row]:
 
 
 def _bars(best: Sequence[Row], name: str, metric: Metric, words: str) -> Bars:
-    """The best at each word, the best of all first, as shares of it."""
+    """The best at each word, the best of all first, as shares of it. Sizes are no alternatives: in their order, without
+    shares."""
     lower = metric.better == "lower"
-    ordered = sorted(best, key=lambda row: (row.finding.value or 0.0) * (1 if lower else -1))
+    sized = name in _SIZES
+    if sized:
+        ordered = sorted(best, key=lambda row: natural(str(row.dims[name])))
+    else:
+        ordered = sorted(best, key=lambda row: (row.finding.value or 0.0) * (1 if lower else -1))
     most = ordered[0].finding.value or 0.0
     kept = ordered[:MOST_BARS]
     made = []
@@ -167,10 +174,14 @@ def _bars(best: Sequence[Row], name: str, metric: Metric, words: str) -> Bars:
                 detail="",
                 value=show(row.finding.value, row.finding.unit),
                 interval=interval_of(row.finding),
-                fractions=(("of the best", share),),
+                fractions=() if sized else (("of the best", share),),
             )
         )
-    left = f" The best {MOST_BARS} of {len(ordered)} are shown." if len(ordered) > MOST_BARS else ""
+    left = (
+        f" The {'first' if sized else 'best'} {MOST_BARS} of {len(ordered)} are shown."
+        if len(ordered) > MOST_BARS
+        else ""
+    )
     by = metric.titles.get(name) or title_of(name)
     return Bars(title=f"{metric.title} by {by}", bars=tuple(made), caption=f"{words}{left}".strip())
 

@@ -96,7 +96,8 @@ def _label(params: Params) -> str:
     operations = TABLE.selection(params, "operations")
     every = len(operations) == len(TABLE.params["operations"].items)
     if asked := rounds_of(params):
-        return f"collectives {'+'.join(operations)}, {span}, {len(asked)} rounds of groups of {params['ranks']} ranks"
+        made = f"{len(asked)} round{'s' * (len(asked) != 1)} of groups of {params['ranks']} ranks"
+        return f"collectives {'+'.join(operations)}, {span}, {made}"
     return f"collectives {'all' if every else '+'.join(operations)}, {span}, {params['ranks']} ranks"
 
 

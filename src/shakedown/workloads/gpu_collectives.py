@@ -77,11 +77,9 @@ def _label(params: Params) -> str:
     span = lists.span([show_bytes(size) for size in sorted(TABLE.numbers(params, "sizes"))])
     operations = TABLE.selection(params, "operations")
     every = len(operations) == len(TABLE.params["operations"].items)
-    asked = rounds_of(params)
-    return (
-        f"collectives between GPUs: {'all' if every else '+'.join(operations)}, {span}"
-        f"{f', {len(asked)} rounds of groups' if asked else ''}"
-    )
+    asked = len(rounds_of(params))
+    rounds_of_groups = f", {asked} round{'s' * (asked != 1)} of groups" if asked else ""
+    return f"collectives between GPUs: {'all' if every else '+'.join(operations)}, {span}{rounds_of_groups}"
 
 
 WORKLOAD = TABLE.workload(

@@ -169,7 +169,8 @@ def _smallest(found: Search, parts: Parts, settings: Settings, better: str) -> f
 def _notices(parts: Parts, found: Search, settings: Settings, smallest: float | None) -> tuple[Notice, ...]:
     notices = []
     if smallest is not None and smallest > settings.wanted:
-        text = f"a place would have to be {100 * smallest:.0f} % slower to be named in 9 of 10 cases"
+        slow = f"{100 * smallest:.0f} % slower" if smallest < 1 else f"{1 + smallest:.0f} times as slow"
+        text = f"a place would have to be {slow} to be named in 9 of 10 cases"
         notices.append(Notice(code="weak-groups", text=text, advice="measure more rounds, or more samples in each"))
     for kind in ("switch", "uplink", "rail"):
         number = parts.unjudged.get(kind, 0)

@@ -2,8 +2,8 @@
 showed.
 
 ``stages`` (what is asked; which rounds come next, purely) -> ``session`` measures them as run directories of
-``collectives`` or ``gpu_collectives``, 1, 2, ... below one directory, and goes on from what lies there; ``analysis.groups``
-judges all of them together.
+``collectives`` or ``gpu_collectives``, 1, 2, ... below one directory, and goes on from what lies there;
+``analysis.groups`` judges all of them together.
 """
 
 from .session import judge, measure

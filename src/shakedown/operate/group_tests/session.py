@@ -81,7 +81,7 @@ def measure(path: Path, plan: GroupPlan, how: How, observer: Observer) -> None:
 def _stage(
     path: Path, plan: GroupPlan, rounds: Sequence[tuple[tuple[str, ...], ...]], how: How, observer: Observer
 ) -> None:
-    observer.say(f"stage {path.name}: {len(rounds)} rounds of {len(rounds[0])} groups")
+    observer.say(f"stage {path.name}: {len(rounds)} round{'s' * (len(rounds) != 1)} of {len(rounds[0])} groups")
     back = how._replace(back=f"the same command again; it continues in {path.parent}")
     if session.begin(campaign(plan, rounds), "groups", path, back, observer) is None:
         raise BadInput("group tests plan each stage from the last", hint="leave out --detach")
