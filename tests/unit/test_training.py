@@ -190,6 +190,8 @@ def python(folder: Path, script: str) -> str:
         ("echo 'refused: a batch of 8 sequences cannot'; exit 3", CannotMeasure, "a batch of 8", "another batch"),
         ("echo 'RESOURCE_EXHAUSTED: Out of memory'; exit 1", CannotMeasure, "more memory", "smaller size"),
         ("echo \"RuntimeError: Unable to initialize backend 'cuda'\"; exit 1", Unavailable, "no such device", "device=cpu"),
+        ("echo 'refused: JAX sees processors alone'; exit 3", Unavailable, "no such device", "device=cpu"),
+        ("echo \"AttributeError: module 'jax' has no attribute 'make_array'\"; exit 1", Unavailable, "too old", "0.6"),
         ("kill -9 $$", CannotMeasure, r"rank [01] was ended by SIGKILL", "stderr"),
         ("exit 0", CannotMeasure, "rank 0 ended and left nothing", "again"),
         ("echo 'ValueError: something else'; exit 1", CannotMeasure, "something else", "stderr"),
