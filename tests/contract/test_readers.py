@@ -39,6 +39,8 @@ NOT_FOREIGN = {
     "analysis/overheads.py:_rows": _OWN_ROWS,
     "site/gather.py:_defined": _OWN_ROWS,
     "site/beside.py:_interval": "a summary that was read already; one that was spoiled meanwhile has no interval",
+    "functional_tests/training.py:train": "what the ranks of this very job leave, whole or not there",
+    "functional_tests/language_model/rank.py:main": "the job that the parent of this process wrote a moment ago",
     "functional_tests/spark/app.py:main": _OWN_PIPE,
     "functional_tests/spark/application.py:wait": _OWN_PIPE,
     "functional_tests/spark/cluster.py:_hear": _OWN_PIPE,

@@ -67,6 +67,36 @@ def test_two_sequences_with_their_shares_stand_for_the_whole_batch() -> None:
         assert np.allclose(slopes[name], others[name], rtol=1e-9, atol=1e-12), name
 
 
+def wrong_mask(start: dict[str, Any], two: Any, shares: Any) -> tuple[list[float], dict[str, Any]]:
+    """Training as by a program whose tokens see those behind them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(np, "tri", lambda length, dtype: np.ones((length, length), dtype=dtype))
+        return reference.steps(start, SHAPE, two, shares, model.CHECKED)
+
+
+def other_rate(start: dict[str, Any], two: Any, shares: Any) -> tuple[list[float], dict[str, Any]]:
+    """Training with a learning rate that is a thousandth too large."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reference, "RATE", 1.001 * model.RATE)
+        return reference.steps(start, SHAPE, two, shares, model.CHECKED)
+
+
+def alone(start: dict[str, Any], two: Any, shares: Any) -> tuple[list[float], dict[str, Any]]:
+    """The first rank of two, which adds no gradients of the other."""
+    return reference.steps(start, SHAPE, two, np.array([1.0, 0.0]), model.CHECKED)
+
+
+@pytest.mark.parametrize("wrong", [wrong_mask, other_rate, alone])
+def test_what_is_computed_wrongly_is_found_by_the_limits(wrong: Any) -> None:
+    first, (_, two, shares) = model.initial(SHAPE), model.checked_tokens(SHAPE)
+    losses, held = reference.steps(first, SHAPE, two, shares, model.CHECKED)
+    others, spoiled = wrong(first, two, shares)
+    known = {"losses": others, "expected": losses, "updates": reference.update_error(first, spoiled, held)}
+    for precision in ("float32", "bfloat16") if wrong is not other_rate else ("float32",):
+        found = training.checks([{**left()[0], "reference": known}, left()[1]], 2, precision)
+        assert not found[1].passed, (precision, found[1])
+
+
 def test_tokens_hang_on_the_seed_and_can_be_learned() -> None:
     shape = SHAPE._replace(vocabulary=50, batch=64, sequence=64)
     one, again, other = model.tokens(shape, 4), model.tokens(shape, 4), model.tokens(shape, 5)
@@ -160,6 +190,8 @@ def python(folder: Path, script: str) -> str:
         ("echo 'refused: a batch of 8 sequences cannot'; exit 3", CannotMeasure, "a batch of 8", "another batch"),
         ("echo 'RESOURCE_EXHAUSTED: Out of memory'; exit 1", CannotMeasure, "more memory", "smaller size"),
         ("echo \"RuntimeError: Unable to initialize backend 'cuda'\"; exit 1", Unavailable, "no such device", "device=cpu"),
+        ("echo 'refused: JAX sees processors alone'; exit 3", Unavailable, "no such device", "device=cpu"),
+        ("echo \"AttributeError: module 'jax' has no attribute 'make_array'\"; exit 1", Unavailable, "too old", "0.6"),
         ("kill -9 $$", CannotMeasure, r"rank [01] was ended by SIGKILL", "stderr"),
         ("exit 0", CannotMeasure, "rank 0 ended and left nothing", "again"),
         ("echo 'ValueError: something else'; exit 1", CannotMeasure, "something else", "stderr"),

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from shakedown import workloads
 from shakedown.errors import BadInput, CannotMeasure, Unavailable
-from shakedown.functional_tests.spark import cluster, files, installation, node, rows, told
+from shakedown.functional_tests.spark import cluster, files, installation, node, rows
 from shakedown.functional_tests.spark.cluster import Event, Nodes
 from shakedown.functional_tests.spark.node import Answer, Order, Owner, Rendezvous
 from shakedown.records import Params, Value
@@ -363,44 +363,9 @@ def test_one_worker_of_two_may_die_and_the_last_may_not() -> None:
         nodes_of("a").heed(Event("app"))
 
 
-def test_a_full_scratch_folder_is_named_with_what_is_free_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    nodes = nodes_of("a")
-    line = f"java.nio.file.FileSystemException: /{'x' * 300}/shuffle_0: No space left on device"
-    found = {"a": {"errors": ["ERROR first", line], "free_bytes": 2**30, "free_files": 0}}
-    monkeypatch.setattr(nodes, "ask", lambda words, do: found)
-    error = told.explained(CannotMeasure("the application of Spark ended"), nodes)
-    assert "1 GiB and 0 files are free" in error.what and error.what.endswith("No space left on device")
-    assert len(error.what) < 400 and error.where == "a" and "scratch=" in error.hint
-
-
 def test_nobody_waits_for_an_answer_that_does_not_come() -> None:
     with pytest.raises(CannotMeasure, match="in time"):
         nodes_of("a").next(time.monotonic(), lambda: "a did not answer")
-
-
-BOUND = """12:00:01 INFO Master: Registered signal handler for TERM
-12:00:02 ERROR SparkUncaughtExceptionHandler: Uncaught exception in thread Thread[main,5,main]
-java.net.BindException: Address already in use: Service 'sparkMaster' failed after 16 retries (starting from 21000)!
-\tat java.base/sun.nio.ch.Net.bind0(Native Method)
-"""
-THROWN = """12:00:02 ERROR SparkUncaughtExceptionHandler: Uncaught exception in thread Thread[main,5,main]
-java.lang.IllegalArgumentException: requirement failed: startPort should be between 1024 and 65535 (inclusive)
-\tat scala.Predef$.require(Predef.scala:337)
-"""
-
-
-@pytest.mark.parametrize(
-    ("log", "said"),
-    [
-        (BOUND, "java.net.BindException: Address already in use"),
-        (THROWN, "java.lang.IllegalArgumentException: requirement failed"),
-        ("12:00:02 ERROR Worker: all is lost\n", "12:00:02 ERROR Worker: all is lost"),
-        ("one\ntwo\n", "two"),
-        ("", "it printed nothing"),
-    ],
-)
-def test_a_log_gives_the_line_that_says_why(log: str, said: str) -> None:
-    assert node.said(log).startswith(said)
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ from ..programs.emitter import Emitter, ProgramArguments, run
 from ..records import Host, Residual, Value
 from ..workloads.training import HEAD, TABLE, flop_of_step, parameters
 from . import _modules, _work
+from .language_model.rank import NO_GPU
 from .mpi_bindings import Site, chosen, read_host, started
 
 _FOLDER = Path(__file__).with_name("language_model")
@@ -70,7 +71,7 @@ COMPLAINTS = (
         "pip install jax (on NVIDIA's GPUs: pip install 'jax[cuda13]'), or name the Python that has it (program=PATH)",
     ),
     Complaint(
-        r"(?:Unable to initialize backend|Unknown backend|no supported devices found)[^\n]*",
+        rf"(?:Unable to initialize backend|Unknown backend|no supported devices found|{NO_GPU})[^\n]*",
         Unavailable,
         "JAX has no such device here: {0}",
         "device=cpu, or a JAX with the plugin of the GPUs: pip install 'jax[cuda13]'",
@@ -86,6 +87,12 @@ COMPLAINTS = (
         CannotMeasure,
         "the port at which the ranks meet was taken in the meantime: {0}",
         "run it again: each run takes a free one",
+    ),
+    Complaint(
+        r"Unrecognized config option[^\n]*|module 'jax[^\n]* has no attribute[^\n]*",
+        Unavailable,
+        "this JAX is too old: {0}",
+        "pip install --upgrade jax: 0.6 or newer",
     ),
     Complaint(r"refused: ([^\n]*)", CannotMeasure, "{1}", "take another batch, or other ranks"),
 )

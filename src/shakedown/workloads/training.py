@@ -12,7 +12,7 @@ of s tokens, l layers of width h and V kinds of tokens; the masked half of the a
 Checked are the losses of two steps and the change of each group of parameters by them, beside the same steps in numpy with
 float64, written apart: those start with the parameters of the timed ones, with the compiled step of the timed ones, on a
 batch whose halves hold one sequence each, so that a rank that trained without the others is found out. Besides: that JAX
-itself saw the ranks that were asked for, that all ranks end with the same parameters bit by bit, and that the loss falls.
+itself saw all ranks that were started, that all ranks end with the same parameters bit by bit, and that the loss falls.
 The limits are ten times the largest difference that was seen over sizes, seeds and 1 to 8 ranks.
 
 Source: Narayanan et al., Efficient large-scale language model training on GPU clusters, SC21 (section 5.1); Radford et al.,

@@ -25,6 +25,8 @@ from .model import CHECKED, EPSILON, MOMENTUM, RATE, STACKED, Shape
 NUMBERS = ("SHAKEDOWN_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 #: What this program refuses by itself stands behind it, in the last line of its errors.
 REFUSED = "refused: "
+#: Refused where GPUs were requested.
+NO_GPU = "JAX sees processors alone"
 _PR_SET_PDEATHSIG, _SIGKILL = 1, 9
 #: The timed steps are made on so many batches, in turn.
 _BATCHES = 8
@@ -187,7 +189,8 @@ def _joined(job: dict[str, Any], rank: int, phases: Phases) -> Any:
         gpus = int(job["gpus"]) // many
         own = {"local_device_ids": list(range(place * gpus, (place + 1) * gpus))} if gpus else {}
         jax.distributed.initialize(job["coordinator"], job["ranks"], rank, **own)
-    jax.devices()
+    if job["device"] == "gpu" and jax.devices()[0].platform == "cpu":
+        raise RuntimeError(f"{REFUSED}{NO_GPU}")
     phases.end("join")
     return jax
 

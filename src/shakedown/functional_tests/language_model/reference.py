@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -154,9 +154,3 @@ def update_error(start: Mapping[str, Any], ours: Mapping[str, Any], theirs: Mapp
         wrong = float(np.linalg.norm(np.asarray(ours[name], np.float64) - np.asarray(right, np.float64)))
         found[name] = wrong / change if change else math.inf
     return found
-
-
-def loss_error(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """The largest relative difference of the losses; not a number where one is none."""
-    errors = [abs(mine / right - 1) for mine, right in zip(ours, theirs, strict=True)]
-    return math.nan if any(map(math.isnan, errors)) else max(errors)

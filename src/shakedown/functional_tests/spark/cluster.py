@@ -30,7 +30,7 @@ from ...files import atomic
 from ...hosts.process import kill_group
 from ...records import Host
 from ...schedulers import Allocation
-from . import node as _node
+from . import logs
 from .installation import Installation
 from .node import Answer, Order, Rendezvous
 
@@ -208,7 +208,7 @@ def _ended(what: str, event: Event) -> CannotMeasure:
     """A part of the cluster that ended: what its log says of that, else by which signal or with which exit code."""
     assert event.answer is not None
     log, code = str(event.answer.found.get("log", "")), int(event.answer.found.get("code", 0))
-    if why := _node.telling(log):
+    if why := logs.telling(log):
         return CannotMeasure(f"{what} ended: {why}", where=event.source, hint=next_step(log))
     if code == -signal.SIGKILL:
         hint = "the kernel's log says whether for lack of memory (memory=); else somebody ended it"

@@ -16,7 +16,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import re
 import shutil
 import signal
 import socket
@@ -37,6 +36,7 @@ from ...errors import UNREADABLE
 from ...files import atomic
 from ...hosts import process
 from . import files as _files
+from . import logs
 from .rows import Checked, check_file
 
 #: In the environment of all that is started for a job, the job's token behind it.
@@ -48,12 +48,6 @@ _PR_SET_PDEATHSIG = 1
 _GRACE_S, _GONE_S = 5.0, 10.0
 _CALL_S = 15.0
 _LOG_BYTES = 1 << 16
-#: What ends a JVM that was well until then, and an exception by its name.
-_CAUSES = ("No space left on device", "BindException", "OutOfMemoryError", "insufficient memory", "Could not reserve")
-_ERROR = re.compile(r"ERROR|Exception|(?i:error:)")
-_EXCEPTION = re.compile(
-    r'(?:Caused by: |Exception in thread "[^"]{0,80}" )?(?:[\w$]{1,60}\.){1,12}[\w$]{1,80}(?:Exception|Error)\b'
-)
 
 
 class Rendezvous(msgspec.Struct, frozen=True):
@@ -211,7 +205,7 @@ class Node:
         line = self._shown(name, log, shows, float(words["limit_s"]))
         if line is None:
             self._children.pop(name)
-            raise OSError(f"the {name} of Spark did not start: {said(self._tail(name))}")
+            raise OSError(f"the {name} of Spark did not start: {logs.said(self._tail(name))}")
         return {"line": line, "pid": self._children[name].pid}
 
     def _shown(self, name: str, log: Path, shows: str, limit_s: float) -> str | None:
@@ -269,21 +263,6 @@ class Node:
         for folder in (self.folder, Path(self.place.keep) if self.place.keep else None):
             if folder is not None and folder.name.startswith(PREFIX):
                 shutil.rmtree(folder, ignore_errors=True)
-
-
-def telling(log: str) -> str:
-    """The line of a log that says why: a cause that is known to end a JVM, else the exception, else the first error. Empty
-    where none does: a line that an exception was caught says nothing of which."""
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
-    first = next((line for word in _CAUSES for line in lines if word in line), "")
-    first = first or next((line for line in lines if _EXCEPTION.match(line)), "")
-    return (first or next((line for line in lines if _ERROR.search(line)), ""))[:300]
-
-
-def said(log: str) -> str:
-    """The line of a log that says most: what is `telling`, else the last."""
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
-    return telling(log) or (lines[-1] if lines else "it printed nothing")[:300]
 
 
 def _check(words: dict[str, Any]) -> dict[str, Any]:
