@@ -37,8 +37,8 @@ MADE = frozenset(
     }
     | {".hypothesis"}
 )
-#: Of the environment these, by how they begin, are of the session, the terminal or the job alone. Any other variable counts: a
-#: library may read it of which nobody here has heard.
+#: Of the environment these, by how they begin, are of the session, the terminal or the job alone. Any other variable counts:
+#: a library may read it of which nobody here has heard.
 SESSION = (
     *("PWD", "OLDPWD", "SHLVL", "SSH_", "SUDO_", "XDG_SESSION_", "XDG_RUNTIME_DIR", "DBUS_", "DISPLAY", "WINDOWID"),
     *("TERM_", "TMUX", "STY", "VTE_", "COLORTERM", "LS_COLORS", "LSCOLORS", "MAIL", "HIST", "PS1", "INVOCATION_ID"),
@@ -201,7 +201,7 @@ class Checkout:
 
 
 def _all_below(folder: Path) -> Iterator[Path]:
-    """The folder, the folders in it and their files, in an order that is always the same, but for what is made from the rest."""
+    """The folder, those in it and their files, in an order that is always the same; not what is made from the rest."""
     for top, folders, files in os.walk(folder):
         folders[:] = sorted(set(folders) - MADE)
         yield Path(top)
