@@ -12,11 +12,12 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import reads
 
@@ -36,21 +37,25 @@ MADE = frozenset(
     }
     | {".hypothesis"}
 )
-#: Of the environment these, by how they begin, may decide how a test ends.
-ENVIRONMENT = (
-    "CI",
-    "LANG",
-    "LC_",
-    "TZ",
-    "PATH",
-    "SHAKEDOWN_",
-    "OMP",
-    "PMI",
-    "SLURM_",
-    "CUDA_",
-    "PYTHON",
-    "LD_",
-    "XDG_CONFIG",
+#: Of the environment these, by how they begin, are of the session, the terminal or the job alone. Any other variable counts:
+#: a library may read it of which nobody here has heard.
+SESSION = (
+    *("PWD", "OLDPWD", "SHLVL", "SSH_", "SUDO_", "XDG_SESSION_", "XDG_RUNTIME_DIR", "DBUS_", "DISPLAY", "WINDOWID"),
+    *("TERM_", "TMUX", "STY", "VTE_", "COLORTERM", "LS_COLORS", "LSCOLORS", "MAIL", "HIST", "PS1", "INVOCATION_ID"),
+    *(
+        "JOURNAL_STREAM",
+        "GPG_",
+        "MAKE",
+        "MFLAGS",
+        "CCACHE_",
+        "CI_",
+        "GITHUB_",
+        "RUNNER_",
+        "BUILDKITE",
+        "JENKINS_",
+        "BUILD_",
+    ),
+    *("PYTEST_CURRENT_TEST", "PYTEST_XDIST", "SHAKEDOWN_ALL"),
 )
 NATIVE, ANYTHING, ALIKE = "native programs", "anything", "machine, libraries and settings"
 NOTES_PER_FILE = 12
@@ -122,6 +127,7 @@ class Checkout:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.looked_s = time.time()  # nothing was looked at before
         self._words: dict[str, str] = {}
 
     def word(self, name: str) -> str:
@@ -137,6 +143,22 @@ class Checkout:
                 self._words[name] = self._looked_at(name[0], self.root / name[1:])
         return self._words[name]
 
+    def changed_since(self, name: str, since_s: float) -> bool:
+        """Whether any of this was changed, replaced, added or taken away; of folders also where the same is there again."""
+        if name == ALIKE:
+            return False
+        if name in (NATIVE, ANYTHING):
+            top, below = self.root / ("native" if name == NATIVE else ""), True
+        else:
+            top, below = self.root / name[1:], name[0] == reads.BELOW
+        if below and top.is_dir():
+            return any(_changed(path, since_s) for path in _all_below(top))
+        if name[0] == reads.LISTED and top.is_dir():
+            with os.scandir(top) as there:
+                return _changed(top, since_s) or any(_changed(Path(one), since_s) for one in there if one.is_file())
+        # Whether a folder is there does not hang on what is in it.
+        return not top.is_dir() and _changed(top, since_s)
+
     def _looked_at(self, kind: str, path: Path) -> str:
         try:
             if path.is_dir():
@@ -149,11 +171,9 @@ class Checkout:
 
     def _below(self, folder: Path) -> str:
         parts = []
-        for top, folders, files in os.walk(folder):
-            folders[:] = sorted(set(folders) - MADE)
-            for file in sorted(files):
-                path = os.path.join(top, file)
-                parts += [os.path.relpath(path, folder).encode(), self._looked_at(reads.OPENED, Path(path)).encode()]
+        for path in _all_below(folder):
+            if not path.is_dir():
+                parts += [os.fsencode(path.relative_to(folder)), self._looked_at(reads.OPENED, path).encode()]
         return digest(parts)
 
     @cached_property
@@ -165,7 +185,7 @@ class Checkout:
         settings = sorted(
             f"{name}={value.replace(str(self.root), '')}"
             for name, value in os.environ.items()
-            if name.startswith(ENVIRONMENT)
+            if name != "_" and not name.startswith(SESSION)
         )
         system = Path("/var/lib/dpkg/status")
         machine = [
@@ -178,6 +198,14 @@ class Checkout:
 
     def _printed(self, *command: str) -> str:
         return subprocess.run(command, cwd=self.root, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def _all_below(folder: Path) -> Iterator[Path]:
+    """The folder, those in it and their files, in an order that is always the same; not what is made from the rest."""
+    for top, folders, files in os.walk(folder):
+        folders[:] = sorted(set(folders) - MADE)
+        yield Path(top)
+        yield from (Path(top, file) for file in sorted(files))
 
 
 def _names(folder: Path) -> list[bytes]:
@@ -243,20 +271,21 @@ class Notes:
 
     def find(self, test: str) -> Passed | None:
         """When this file passed with all that it read as it is today."""
-        for path in self._of(test):
-            note = json.loads(path.read_text())
-            if all(self.checkout.word(name) == word for name, word in note["read"].items()):
+        for note in map(_note, self._of(test)):
+            if note and all(self.checkout.word(name) == word for name, word in note["read"].items()):
                 return Passed(note["when"], note["processor_s"], note["tests"])
         return None
 
     def last_s(self, test: str) -> float | None:
         """The processor time that it took when it last passed."""
-        return next((json.loads(path.read_text())["processor_s"] for path in self._of(test)), None)
+        return next((note["processor_s"] for note in map(_note, self._of(test)) if note), None)
 
     def keep(self, test: str, names: Iterable[str], ended: Passed, since_s: float) -> bool:
-        """It passed, began at ``since_s`` and read this. Nothing is kept where a file has changed since."""
+        """It passed, began at ``since_s`` and read this. Nothing is kept where any of it has changed since, or since the
+        checkout was looked at."""
         read = {name: self.checkout.word(name) for name in sorted({ALIKE, *names})}
-        if any(_changed_s(self.checkout.root / name[1:]) > since_s for name in read):
+        since_s = min(since_s, self.checkout.looked_s)
+        if any(self.checkout.changed_since(name, since_s) for name in read):
             return False
         path = self.folder / digest([test.encode()]) / f"{digest([json.dumps(read).encode()])}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -268,5 +297,23 @@ class Notes:
         return True
 
 
-def _changed_s(path: Path) -> float:
-    return path.stat().st_mtime if path.is_file() else 0.0
+def _note(path: Path) -> dict[str, Any]:
+    """A note; empty where it is damaged, or was removed by another run."""
+    try:
+        found: dict[str, Any] = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if {"read", "when", "processor_s", "tests"} <= found.keys() else {}
+
+
+def _changed(path: Path, since_s: float) -> bool:
+    """Whether a file or a list was changed; also where its own time was set back, as by ``mv`` or ``cp -p``. A list in which
+    something was made from the rest since then (``__pycache__``) is taken to have changed by that."""
+    try:
+        status = path.stat()
+        if max(status.st_mtime, status.st_ctime) <= since_s:
+            return False
+        made = [path / name for name in MADE if (path / name).exists()] if path.is_dir() else []
+        return all(one.stat().st_ctime <= since_s for one in made)
+    except OSError:
+        return False

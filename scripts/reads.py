@@ -32,6 +32,12 @@ _FORGETFUL = frozenset(
     {"ssh", "sshd", "sudo", "su", "srun", "sbatch", "salloc", "qsub", "bsub", "flux", "slurmd", "slurmctld"}
 )
 
+#: What stands between the words of a line for a shell, or of a variable, that may be paths.
+_APART = str.maketrans(dict.fromkeys("\n\t:;,\"'`=()[]{}<>|&", " "))
+#: Variables that hold paths of the checkout, and of which a Python that is followed notes itself what it takes from there.
+_NOTED = frozenset({VARIABLE, "PYTHONPATH", "PYTEST_CURRENT_TEST", "PWD", "OLDPWD", "_"})
+_lstat = os.lstat
+
 #: Whoever imports, or looks for distributions, lists the folders where they may be; what it then opens is noted by itself.
 _IMPORTING = ("<frozen importlib.", os.path.join(os.path.dirname(os.__file__), "importlib", "metadata", ""))
 
@@ -45,6 +51,7 @@ class Reads:
         self.elsewhere = ("/proc/", "/sys/", "/dev/", "/usr/", "/etc/", sys.base_prefix + os.sep)
         self.seen: set[str] = set()
         self.asked = True
+        self.settings = dict(os.environ)
 
     def add(self, kind: str, path: str) -> None:
         line = f"{kind}{path}\n"
@@ -93,23 +100,32 @@ class Reads:
         texts = [os.fsdecode(word) for word in _listed(words)]
         name = os.fsdecode(program) if program is not None else (texts or [""])[0]
         short = os.path.basename(name)
-        kept = VARIABLE in (os.environ if environment is None else map(os.fsdecode, environment))
+        given = os.environ if environment is None else environment
+        settings = {os.fsdecode(key): os.fsdecode(given[key]) for key in given}
+        kept = VARIABLE in settings
+        for key in settings.keys() - _NOTED:
+            if self.settings.get(key) != settings[key] and self.root in settings[key]:
+                self.named(settings[key], self.root, kept)
         if short.startswith("python") or short == "shakedown":
             if not (name.startswith(self.environment) and kept) or "-S" in texts:
                 self.add(ANYTHING, f"starts {name} where it is not followed")
             return
         if short in _ROAMING | _FORGETFUL or (short == "env" and "-i" in texts):
             self.add(ANYTHING, f"starts {short}")
-        at = os.fsdecode(folder) if folder is not None else os.getcwd()
+        if folder is not None and (beside := self.inner(folder)) is not None:
+            self.handed_over(beside, kept)  # it finds there what no word names
         for text in (name, *texts):
-            self.named(text, at, kept)
+            self.named(text, "" if folder is None else os.fsdecode(folder), kept)
 
     def named(self, text: str, folder: str, followed: bool) -> None:
         """A word of a command line, which may hold paths."""
-        if self.root not in text:
-            if "/" in text and not text.startswith(("/", "-")) and (inner := self.inner(os.path.join(folder, text))):
+        for part in text.translate(_APART).split():
+            path = part[2:] if part.startswith("-") else part  # as in -Ifolder
+            if not path or path.startswith("/"):
+                continue
+            inner = self.inner(os.path.join(folder, path))
+            if inner is not None and (("/" in path and path == part) or _there(os.path.join(self.root, inner))):
                 self.handed_over(inner, followed)
-            return
         for part in text.split(self.root)[1:]:
             end = next((at for at, letter in enumerate(part) if letter in " :;,\"'=\n)|&>"), len(part))
             self.handed_over(part[:end].strip("/") or ".", followed)
@@ -140,8 +156,18 @@ class Reads:
             self.started(*told)
         elif event in ("os.exec", "os.posix_spawn"):
             self.started(told[0], told[1], None, told[2])
+        elif event == "ctypes.dlopen" and isinstance(told[0], str | bytes):
+            self.note(OPENED, told[0])
         elif event == "os.system":
             self.started("sh", ["sh", "-c", told[0]], None, None)
+
+
+def _there(path: str) -> bool:
+    try:
+        _lstat(path)
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _listed(words: Any) -> Sequence[Any]:

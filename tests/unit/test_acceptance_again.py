@@ -30,6 +30,7 @@ from shakedown.acceptance.plan import ACCEPTANCE, LimitEntry
 from shakedown.acceptance.results import Before, Point, Result, State, Tried
 from shakedown.analysis import statistics
 from shakedown.errors import BadInput, CannotMeasure
+from shakedown.records import Only
 from support.acceptance_sessions import GB, measured, session
 from support.acceptances import TWO_REQUIREMENTS, limit, run_test
 
@@ -104,6 +105,20 @@ def test_the_best_case_is_held_against_the_best_then() -> None:
     assert point(STEADY, then[0], of=best).state == "met"
 
 
+def test_what_does_not_count_now_did_not_count_then() -> None:
+    """A case that is no figure of its metric (here: of four threads) is not the best one then, either."""
+    best = limit(at_least=0.9, of=ACCEPTANCE, cases="best")
+    then = (figure("n1", 42 * GB), figure("n1", 400 * GB, params={"level": "memory", "threads": 4}))
+    found = session(measured({"n1": STEADY}))._replace(baseline=Baseline(about=before(), figures=then))
+    metrics = tuple(
+        msgspec.structs.replace(one, only={"threads": Only(value=2)}) if one.name == "stream.triad.bandwidth" else one
+        for one in found.analysis.metrics
+    )
+    found = found._replace(analysis=msgspec.structs.replace(found.analysis, metrics=metrics))
+    (only,) = run_verdict.points(run_test(best), ("r1",), found)
+    assert only.state == "met" and only.then is not None and only.then.value == 42 * GB
+
+
 def test_without_an_earlier_acceptance_nothing_is_decided() -> None:
     (found,) = run_verdict.points(
         run_test(limit(at_least=0.9, of=ACCEPTANCE)), ("r1",), session(measured({"n1": STEADY}))
@@ -156,6 +171,10 @@ def test_a_plan_as_text_is_read_as_the_same_plan(name: str) -> None:
         ({"at_most": "50 GB/s"}, [{"at_most": "111.111 %", "of": ACCEPTANCE}]),
         ({"at_most": 0}, [{"at_most": 0}]),
         ({"at_most": "0 GB/s"}, [{"at_most": "0 GB/s"}]),
+        ({"at_most": "0%"}, [{"at_most": "0%"}]),
+        ({"at_most": "0.0e3GB/s"}, [{"at_most": "0.0e3GB/s"}]),
+        ({"at_least": "40GB/s"}, [{"at_least": "90 %", "of": ACCEPTANCE}]),
+        ({"at_most": "0.5%"}, [{"at_most": "111.111 %", "of": ACCEPTANCE}]),
         (
             {"at_least": 0.95, "of": "fleet median"},
             [{"at_least": 0.95, "of": "fleet median"}, {"at_least": "90 %", "of": ACCEPTANCE}],
@@ -304,7 +323,21 @@ def test_what_one_test_finds_alone_is_chosen_and_what_another_finds_too_is_not()
     assert (found.findings, found.kept, found.sessions) == (4, 4, 2)
     # Without runs/1 stream is chosen, which takes less time than hpl, and does not find n2.
     assert (found.held_out, found.held_out_found) == (4, 3)
-    assert found.low is not None and found.high is not None and found.low < 0.75 < found.high
+    # One of two sessions was found as a whole: between 1 % and 99 %, and not the 19 % to 99 % of four independent hosts.
+    assert found.held_out_whole == 1
+    assert (found.low, found.high) == (pytest.approx(0.0126, abs=1e-4), pytest.approx(0.9874, abs=1e-4))
+
+
+def test_a_cluster_that_fails_as_a_whole_is_chosen_from_at_once_and_is_no_thousand_witnesses() -> None:
+    hosts = [f"n{index}" for index in range(1000)]
+    sessions = [tried(f"runs/{index}", *hosts) for index in range(20)]
+    acceptance = result(
+        judged("stream", *sessions), judged("hpl", *(tried(one.folder, *hosts[:9]) for one in sessions))
+    )
+    found = selection.select({"A": acceptance})
+    assert [one.test for one in found.tests if one.chosen] == ["stream"]
+    assert (found.findings, found.kept, found.held_out_found, found.held_out_whole) == (20_000, 20_000, 20_000, 20)
+    assert found.low == pytest.approx(0.8316, abs=1e-4)
 
 
 def test_where_nothing_was_found_nothing_is_chosen() -> None:

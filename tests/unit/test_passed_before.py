@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -35,6 +36,11 @@ FILES = {
     "data/sized": "sized\n",
     "data/handed": "handed\n",
     "data/more/below": "below\n",
+    "data/beside/near": "near\n",
+    "data/beside/untold": "untold\n",
+    "data/shell": "shell\n",
+    "data/setting": "setting\n",
+    "data/headers/own.h": "",
     "tests/recordings/kind/run": "recorded\n",
     "tests/recordings/other/run": "recorded\n",
     "docs/page.md": "",
@@ -53,6 +59,12 @@ def test_grandchild():
     assert done.returncode == 0
 def test_handed(): assert subprocess.run(["cat", "data/handed"], capture_output=True).stdout == b"handed\\n"
 def test_below(): assert subprocess.run(["ls", "data/more"], capture_output=True).stdout == b"below\\n"
+def test_beside(): assert subprocess.run(["cat", "near"], cwd="data/beside", capture_output=True).stdout == b"near\\n"
+def test_shell(): assert subprocess.run("cat data/shell >/dev/null", shell=True).returncode == 0
+def test_setting():
+    given = {**os.environ, "PAGE": os.path.abspath("data/setting")}
+    assert subprocess.run(["sh", "-c", 'cat "$PAGE"'], env=given, capture_output=True).stdout == b"setting\\n"
+def test_option(): assert subprocess.run(["true", "-Idata/headers"]).returncode == 0
 """,
     "tests/test_other.py": "from shakedown import other\ndef test_two(): assert other.value == 2\n",
     "tests/test_lost.py": """
@@ -144,6 +156,11 @@ def changing(tree: Tree) -> Iterator[Callable[[str], None]]:
         "data/new",  # in a folder that was listed
         "data/handed",  # named to a program that is not followed
         "data/more/new",
+        "data/beside/near",  # named to one that runs beside it
+        "data/beside/untold",  # which could read this too
+        "data/shell",  # within a line of a shell
+        "data/setting",  # named by a variable
+        "data/headers/own.h",  # named within an option
         "tests/recordings/kind/run",  # a library might have opened it
         "tests/test_reading.py",
         "pyproject.toml",
@@ -181,11 +198,69 @@ def test_a_python_that_is_not_followed_may_read_anything(tree: Tree, changing: C
 
 def test_what_passed_is_left_out_and_all_else_runs(tree: Tree) -> None:
     assert "FAILED tests/test_failing.py" in tree.out
-    assert "8 passed" in tree.out.splitlines()[-1], tree.out
+    assert "12 passed" in tree.out.splitlines()[-1], tree.out
     again = tree.run()
     assert "1 failed, 1 skipped, of 2 files" in again, again
-    assert "8 tests of 3 files passed before with the same sources" in again
-    assert "8 passed" in tree.run("--anew", "tests/test_reading.py", "tests/test_other.py", "tests/test_lost.py")
+    assert "12 tests of 3 files passed before with the same sources" in again
+    assert "12 passed" in tree.run("--anew", "tests/test_reading.py", "tests/test_other.py", "tests/test_lost.py")
+
+
+@pytest.mark.parametrize(
+    "name", ["OPENBLAS_CORETYPE", "MPICH_INTERFACE_HOSTNAME", "UCX_TLS", "TMPDIR", "NEW_LIBRARY_MODE"]
+)
+def test_a_variable_that_a_library_may_read_counts(tree: Tree, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.delenv(name, raising=False)
+    before = passed.Checkout(tree.root).word(passed.ALIKE)
+    monkeypatch.setenv(name, "other")
+    assert passed.Checkout(tree.root).word(passed.ALIKE) != before
+
+
+@pytest.mark.parametrize("name", ["SSH_CONNECTION", "SHLVL", "OLDPWD", "SHAKEDOWN_ALL", "CI_JOB_ID"])
+def test_a_variable_of_the_session_alone_does_not(tree: Tree, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.delenv(name, raising=False)
+    before = passed.Checkout(tree.root).word(passed.ALIKE)
+    monkeypatch.setenv(name, "other")
+    assert passed.Checkout(tree.root).word(passed.ALIKE) == before
+
+
+@pytest.mark.parametrize("name", ["Odata/page", "Bdata/more", "Ldata", passed.ANYTHING])
+@pytest.mark.parametrize("replaced", [False, True])
+def test_nothing_is_kept_of_what_changed_meanwhile(tree: Tree, tmp_path: Path, name: str, replaced: bool) -> None:
+    """Also where the other file has an old time (``mv``, ``cp -p``)."""
+    notes, ended = passed.Notes(tmp_path / "notes", passed.Checkout(tree.root)), passed.Passed("today", 1.0, 1)
+    path = tree.root / {"Odata/page": "data/page"}.get(name, "data/more/below" if name[0] == "B" else "data/one")
+    before = path.read_text() if path.exists() else None
+    since_s = time.time()
+    try:
+        time.sleep(0.02)  # a clock of files may be coarse
+        path.write_text("another\n")
+        if replaced:
+            os.utime(path, (1, 1))
+        assert not notes.keep("a", [name], ended, since_s)
+    finally:
+        path.unlink() if before is None else path.write_text(before)
+
+
+def test_nothing_is_kept_of_what_changed_before_it_began_and_after_it_was_looked_at(tree: Tree, tmp_path: Path) -> None:
+    checkout = passed.Checkout(tree.root)
+    checkout.word("Odata/page")
+    before = (tree.root / "data/page").read_text()
+    try:
+        time.sleep(0.02)
+        (tree.root / "data/page").write_text("another\n")
+        time.sleep(0.02)
+        notes, ended = passed.Notes(tmp_path / "notes", checkout), passed.Passed("today", 1.0, 1)
+        assert not notes.keep("a", ["Odata/page"], ended, time.time())
+    finally:
+        (tree.root / "data/page").write_text(before)
+
+
+def test_a_note_that_is_damaged_is_none(tree: Tree, tmp_path: Path) -> None:
+    notes = passed.Notes(tmp_path, passed.Checkout(tree.root))
+    assert notes.keep("a", ["Odata/told"], passed.Passed("today", 1.0, 1), time.time() + 1) and notes.find("a")
+    (note,) = tmp_path.glob("*/*.json")
+    note.write_text(note.read_text()[:40])
+    assert notes.find("a") is None and notes.last_s("a") is None
 
 
 def test_what_a_process_reads_is_told_by_its_names() -> None:

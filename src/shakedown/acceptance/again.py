@@ -8,6 +8,7 @@ histories.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -78,7 +79,8 @@ def _limits(limit: LimitEntry, then: float | None, keep: float) -> tuple[LimitEn
 
 
 def _is_zero(given: str | float | None) -> bool:
-    return given is not None and float(str(given).split()[0]) == 0
+    """Of a number with or without a unit: ``0``, ``0 GB/s``, ``0%``."""
+    return given is not None and re.match(r"[+-]?[0.]+(?:[eE][+-]?\d+)?(?![\d.])", str(given).strip()) is not None
 
 
 def _each_once(limits: Iterable[LimitEntry]) -> tuple[LimitEntry, ...]:

@@ -40,7 +40,8 @@ def section(result: Result) -> Section | None:
 
 
 RATIO = (
-    "The intervals of the ratios reach from the far ends of both: they hold 95 % at least. A share counts as reached where "
+    "The intervals of the ratios reach from the far ends of both: where both have one, they hold 95 % at least. A value "
+    "without an interval is of one sample; it stands as it is. A share counts as reached where "
     "it is reached at both ends of the figure then, and as missed where it is missed at both."
 )
 

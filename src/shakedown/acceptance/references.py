@@ -95,7 +95,7 @@ def _with(params: Params, wanted: Params) -> bool:
     return all(params.get(name) == value for name, value in wanted.items())
 
 
-def _is_figure(one: Finding, session: Measured, named: Params) -> bool:
+def _is_figure(one: Finding | Figure, session: Measured, named: Params) -> bool:
     metric = next((metric for metric in session.analysis.metrics if metric.name == one.metric), None)
     return metric is None or values.is_figure(metric, one.params, named)
 
@@ -113,7 +113,9 @@ def _then(entry: LimitEntry, one: Finding, session: Measured, test: str) -> Refe
     if not metric:
         return Reference(0, 0, ACCEPTANCE, f"{one.metric} has no figure at the acceptance of {baseline.about.system}")
     if entry.cases == "best":
-        same = _best_then([figure for figure in metric if _with(figure.params, entry.params)], one.better == "lower")
+        spoken = [figure for figure in metric if _with(figure.params, entry.params)]
+        figures = [figure for figure in spoken if _is_figure(figure, session, entry.params)]
+        same = _best_then(figures, one.better == "lower")
     else:
         key = table.key(one.params)
         same = [figure for figure in metric if table.key(figure.params) == key]

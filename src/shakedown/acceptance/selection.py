@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -48,7 +48,8 @@ class Selection(Record, frozen=True, kw_only=True):
     sessions: int  # with a finding
     held_out: int  # findings of sessions that were left out in turn
     held_out_found: int  # of them, those that the tests chosen without their session found
-    low: float | None = None  # 95 % interval of that share; None where there is one session
+    held_out_whole: int = 0  # sessions all of whose findings were found so
+    low: float | None = None  # 95 % interval of their share of the sessions; None where there is one session
     high: float | None = None
 
 
@@ -87,14 +88,17 @@ def select(acceptances: Mapping[str, Result], keep: float = 1.0) -> Selection:
     seconds = _seconds(acceptances)
     chosen = _fewest([one.tests for one in found], seconds, keep)
     sessions = list(dict.fromkeys((one.acceptance, one.session) for one in found))
-    left_out = left_out_found = 0
+    left_out = left_out_found = whole = 0
     for session in sessions if len(sessions) > 1 else ():
         inside = [one for one in found if (one.acceptance, one.session) != session]
         outside = [one for one in found if (one.acceptance, one.session) == session]
         others = _fewest([one.tests for one in inside], seconds, keep)
         left_out += len(outside)
-        left_out_found += sum(bool(one.tests & others) for one in outside)
-    ends = proportion_interval(left_out_found / left_out, left_out) if left_out else None
+        caught = sum(bool(one.tests & others) for one in outside)
+        left_out_found += caught
+        whole += caught == len(outside)
+    # What many hosts show in one session has mostly one cause: it is sessions that are counted, not hosts.
+    ends = proportion_interval(whole / len(sessions), len(sessions)) if left_out else None
     return Selection(
         findings=len(found),
         kept=sum(bool(one.tests & chosen) for one in found),
@@ -102,6 +106,7 @@ def select(acceptances: Mapping[str, Result], keep: float = 1.0) -> Selection:
         sessions=len(sessions),
         held_out=left_out,
         held_out_found=left_out_found,
+        held_out_whole=whole,
         low=ends.low if ends else None,
         high=ends.high if ends else None,
     )
@@ -136,19 +141,20 @@ def _fewest(sets: Sequence[Iterable[str]], seconds: Mapping[str, float | None], 
     import numpy as np
     from scipy import optimize
 
-    names = sorted({name for one in sets for name in one})
+    alike = Counter(frozenset(one) for one in sets)  # a cluster that fails as a whole is one row, not a thousand
+    names = sorted({name for one in alike for name in one})
     place = {name: index for index, name in enumerate(names)}
     times = [seconds.get(name) or 0.0 for name in names]
     total = sum(times) + 1.0
     weights = [1.0 + took / (total * (len(names) + 1)) for took in times]  # all times together weigh less than one test
-    covered = np.zeros((len(sets), len(names)))
-    for row, one in enumerate(sets):
+    covered = np.zeros((len(alike), len(names)))
+    for row, one in enumerate(alike):
         covered[row, [place[name] for name in one]] = 1
-    each = np.hstack([covered, -np.eye(len(sets))])  # a finding is kept only where one of its tests is chosen
-    share = np.concatenate([np.zeros(len(names)), np.ones(len(sets))])
+    each = np.hstack([covered, -np.eye(len(alike))])  # findings are kept only where one of their tests is chosen
+    share = np.concatenate([np.zeros(len(names)), list(alike.values())])
     least = math.ceil(keep * len(sets) - 1e-9)
     solved = optimize.milp(
-        np.concatenate([weights, np.zeros(len(sets))]),
+        np.concatenate([weights, np.zeros(len(alike))]),
         integrality=1,
         bounds=optimize.Bounds(0, 1),
         constraints=[optimize.LinearConstraint(each, 0, np.inf), optimize.LinearConstraint(share, least, np.inf)],

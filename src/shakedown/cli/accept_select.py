@@ -61,8 +61,9 @@ def _show(found: Selection) -> None:
     else:
         lines += _accept.folded(
             f"With each of {found.sessions} sessions left out in turn, tests chosen from the others found "
-            f"{found.held_out_found} of its {found.held_out} findings: {found.held_out_found / found.held_out:.0%} "
-            f"[{found.low:.0%}, {found.high:.0%}].",
+            f"{found.held_out_found} of their {found.held_out} findings, and all of "
+            f"{count(found.held_out_whole, 'session')}: {found.held_out_whole / found.sessions:.0%} "
+            f"[{found.low:.0%}, {found.high:.0%}] of the sessions.",
             0,
             _accept.columns(),
         )

@@ -32,6 +32,7 @@ def command(
     It opens from the disk without a server or a network. Called again, it writes only what changed. Exit code 0; 3 where no
     run could be read.
     """
+    from ..document.text import count
     from ..site.build import build
 
     built = build(
@@ -50,10 +51,10 @@ def command(
         terminal.say(f"left out: {one.what}: {one.why}")
     if len(built.left_out) > 10:
         terminal.say(f"left out: {len(built.left_out) - 10} more (the page of notes names them)")
-    print(f"{built.runs:,} runs of {built.nodes:,} nodes, {built.figures:,} figures")
+    print(f"{count(built.runs, 'run')} of {count(built.nodes, 'node')}, {count(built.figures, 'figure')}")
     unchanged = built.pages - built.written
     more = f", {unchanged:,} were as they are" if unchanged else ""
-    print(f"{built.written:,} pages written{more}{f', {built.removed:,} removed' if built.removed else ''}")
+    print(f"{count(built.written, 'page')} written{more}{f', {built.removed:,} removed' if built.removed else ''}")
     print(f"\nthe site: {built.output / 'index.html'}")
 
 

@@ -73,12 +73,14 @@ def build(
     _task[:] = [_Task(view, systems, metrics, state.pages)]
     asked = list(_asked(view, systems))
     _ = view.states, view.times  # once, and not in each process
+    write.begin(output, state, (_path(kind, what) for kind, what in asked))
     try:
         groups = [asked[at : at + _TOGETHER] for at in range(0, len(asked), _TOGETHER)]
         done = [one for group in in_processes(_write, groups, processes) for one in group]
     finally:
         _task.clear()
-    removed = write.finish(output, state, {path: digest for path, digest, _ in done}, _search(view, systems))
+    pages = {path: digest for path, digest, _ in done}
+    removed = write.finish(output, state, pages, _search(view, systems), now_ns)
     return Built(
         output,
         len(view.fleet.runs),
@@ -135,6 +137,17 @@ def _asked(view: View, systems: Sequence[System]) -> Iterator[_Asked]:
     yield from (("node", node) for node in range(len(view.fleet.nodes)))
     yield ("systems", None)
     yield from (("system", at) for at in range(len(systems)))
+
+
+def _path(kind: str, what: object) -> str:
+    """Where a page will lie."""
+    task = _task[0]
+    if isinstance(what, tuple):
+        key = task.view.fleet.figures[what[0]].key
+        return metric_path(key.workload, key.metric)
+    if isinstance(what, int):
+        return node_path(task.view.fleet.nodes[what]) if kind == "node" else system_path(task.systems[what].id)
+    return published_pages.INDEX if what is None else str(what)
 
 
 def _page(kind: str, what: object) -> SitePage:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import multiprocessing
 import os
@@ -126,6 +127,8 @@ def summary(path: Path, cache: Path) -> tuple[run_summary.RawSummary, bytes]:
     if file.exists():
         data = file.read_bytes()
         found = run_summary.decoded(data)
+        with contextlib.suppress(OSError):
+            os.utime(file)  # it is still of use
     if found is None:
         data = run_summary.encoded(run_summary.made(directory))
         found = run_summary.decoded(data)

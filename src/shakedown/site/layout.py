@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable
 
 import msgspec
 
 from ..document.model import Block
+from ..times import utc_day
 
 #: Rows from which a table is filtered by a field above it (with a script).
 FILTER_FROM = 20
@@ -91,6 +93,11 @@ def signed(share: float) -> str:
     """A share that something is more or less, in percent with its sign."""
     words = f"{100 * share:+.1f}"
     return f"{'0.0' if float(words) == 0 else words.replace('-', MINUS)} %"
+
+
+def between(times_s: Iterable[float]) -> str:
+    """The days of the first and the last of these times: ``2026-11-01 to 2026-11-28``, or the one day."""
+    return " to ".join(dict.fromkeys(map(utc_day, times_s)))
 
 
 MINUS = "\N{MINUS SIGN}"

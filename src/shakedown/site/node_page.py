@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..analysis import facts
+from ..analysis import facts, stragglers
+from ..analysis.trend.judge import FEWEST
 from ..analysis.values import is_headline
 from ..document import strips
 from ..document.model import Block, Column, Facts, Figures, Table, Text
@@ -13,7 +14,7 @@ from ..times import minute, utc_day
 from ..units import show
 from .fleet import RECENT
 from .judge import Peers, troubles
-from .layout import Cell, Part, SitePage, SiteTable, figure_id, node_path, signed
+from .layout import Cell, Part, SitePage, SiteTable, between, figure_id, node_path, signed
 from .others_page import HEALTH_STATES
 from .view import View, shown
 
@@ -40,8 +41,7 @@ def node_page(view: View, node: int) -> SitePage:
     runs = view.runs_of[node]
     span = ""
     if runs:
-        days = [utc_day(view.fleet.runs[at].at_ns * 1e-9) for at in (runs[0], runs[-1])]
-        span = f"{count(len(runs), 'run')}, {days[0]} to {days[1]}"
+        span = f"{count(len(runs), 'run')}, {between(view.fleet.runs[at].at_ns * 1e-9 for at in (runs[0], runs[-1]))}"
     parts = [Part(id="figures", title="Figures", blocks=_figures(view, node))]
     if node in view.judged.trends:
         parts.append(Part(id="changes", title="What changed", blocks=_changes(view, node)))
@@ -68,7 +68,32 @@ def _lead(view: View, node: int) -> tuple[str, ...]:
     if reasons:
         more = (f"and {len(reasons) - 4} more",) if len(reasons) > 4 else ()
         return (*reasons[:4], *more)
-    return ("Nothing stands out: no failure in its newest run, as fast as the nodes of its kind, as good as it was.",)
+    return (f"Nothing stands out: no failure in its newest run, {_beside(view, node)}, {_since(view, node)}.",)
+
+
+def _beside(view: View, node: int) -> str:
+    """What was found by the nodes of its kind; where it could not be held against them, that."""
+    figures = view.fleet.figures
+    headlines = [
+        at
+        for at, _ in view.by_node[node]
+        if figures[at].metric.headline and is_headline(figures[at].metric, figures[at].params)
+    ]
+    groups = [group.nodes for at in headlines for group in view.judged.peers[at]]
+    if any(len(nodes) >= stragglers.FEWEST and node in nodes for nodes in groups):
+        return "as fast as the nodes of its kind"
+    return f"not compared with others, since fewer than {stragglers.FEWEST} of its kind have a figure that heads a workload"
+
+
+def _since(view: View, node: int) -> str:
+    """What was found by its own history; where that is too short, that."""
+    longest = 0
+    for at, place in view.by_node[node]:
+        rows = view.fleet.figures[at].of(place)
+        longest = max(longest, rows.stop - rows.start)
+    if longest >= FEWEST:
+        return "as good as it was"
+    return f"not compared with before, which takes {FEWEST} runs of a figure"
 
 
 # ---------------------------------------------------------------------------------------------------------------- figures

@@ -13,7 +13,8 @@ from ..records import Absent
 from ..report import trend as trend_words
 from ..times import minute, utc_day
 from ..units import show
-from .layout import Cell, Grid, GridCell, Part, SitePage, SiteTable, metric_path, node_path, signed
+from .fleet import SiteRun
+from .layout import Cell, Grid, GridCell, Part, SitePage, SiteTable, between, metric_path, node_path, signed
 from .view import STATES, View, shown
 
 #: Rows of the first page, and of the lists that other files hold in full.
@@ -25,8 +26,9 @@ def overview(view: View) -> SitePage:
     fleet = view.fleet
     parts = [Part(id="nodes", title="Nodes", blocks=_grid(view))]
     asking = [node for node in range(len(fleet.nodes)) if view.states[node].state != "good"]
-    if asking:
-        parts.append(Part(id="asking", title="What wants a look", blocks=(_asking(view, asking),)))
+    if asking or view.together:
+        blocks = (*((_asking(view, asking),) if asking else ()), *_together(view))
+        parts.append(Part(id="asking", title="What wants a look", blocks=blocks))
     parts.append(Part(id="changed", title="What changed", blocks=_changed(view)))
     parts.append(Part(id="slow", title="What is slow", blocks=_slow(view)))
     parts.append(Part(id="newest", title="Newest runs", blocks=(_runs(view, "index.html", FEW),)))
@@ -45,12 +47,13 @@ def _span(view: View) -> str:
     runs = view.fleet.runs
     if not runs:
         return "no runs"
-    days = [utc_day(one.at_ns * 1e-9) for one in (runs[0], runs[-1])]
-    return f"{count(len(view.fleet.nodes), 'node')}, {count(len(runs), 'run')} from {days[0]} to {days[1]}"
+    days = between(one.at_ns * 1e-9 for one in (runs[0], runs[-1]))
+    return f"{count(len(view.fleet.nodes), 'node')}, {count(len(runs), 'run')}, {days}"
 
 
 def _whole(view: View) -> str:
     seen = {one.state for one in view.states}
+    seen |= {"not met" if one.state == "not met" else "failed" for _, one in view.together}
     return next((state for state in STATES if state in seen), "good") if view.fleet.nodes else ""
 
 
@@ -66,10 +69,12 @@ def _lead(view: View, asking: Sequence[int]) -> tuple[str, ...]:
         "slow": "behind others of the kind",
         "silent": "without a run for long",
     }
-    lines = [
-        f"{len(asking):,} of {count(len(view.fleet.nodes), 'node')} {'wants' if len(asking) == 1 else 'want'} a look"
-        + (f": {listed(f'{numbers[state]:,} {words[state]}' for state in words if numbers[state])}." if asking else ".")
-    ]
+    wanting = listed(f"{numbers[state]:,} {words[state]}" for state in words if numbers[state])
+    nodes = count(len(view.fleet.nodes), "node")
+    wants = "wants" if len(asking) == 1 else "want"
+    lines = [f"{len(asking):,} of {nodes} {wants} a look: {wanting}." if asking else "No node wants a look."]
+    if view.together:
+        lines.append(f"{count(len(view.together), 'job')} over several nodes did not end well in the newest runs.")
     if view.acceptances:
         states = Counter(one.state for one in view.acceptances)
         lines.append(
@@ -111,6 +116,24 @@ def _asking(view: View, asking: Sequence[int]) -> SiteTable:
         rows=tuple(rows),
         caption=caption,
     )
+
+
+def _together(view: View) -> tuple[SiteTable, ...]:
+    """Jobs over several nodes that did not end well: of no node alone, so that none is marked for them."""
+    rows = tuple(
+        (
+            Cell(one.what, small=shown(one.host or ranges(run.hosts))),
+            Cell(one.state),
+            Cell(one.why),
+            Cell(run.name, away=view.report_of(run, "index.html")),
+        )
+        for run, one in view.together
+    )
+    if not rows:
+        return ()
+    columns = (("job", "text"), ("state", "state"), ("why", "text"), ("run", "text"))
+    more = f"{len(rows) - FEW:,} more are in the reports of these runs." if len(rows) > FEW else ""
+    return (SiteTable(title="Jobs over several nodes", columns=columns, rows=rows[:FEW], caption=more),)
 
 
 def _worst(view: View, node: int) -> float:
@@ -197,19 +220,19 @@ def _slow(view: View) -> tuple[Block, ...]:
     )
 
 
+def _state(run: SiteRun) -> str:
+    """The worst that a run came to: ``met`` only where all that was asked is."""
+    states = {one.state for one in run.troubles}
+    if states:
+        return "failed" if states - {"not met"} else "not met"
+    order = ("undecided", "not measured", "met")
+    return next((state for state in order if run.requirements.get(state)), "measured")
+
+
 def _runs(view: View, page: str, most: int) -> SiteTable:
     rows = []
     for run in view.fleet.runs[: -most - 1 : -1]:
-        states = {one.state for one in run.troubles}
-        state = (
-            "failed"
-            if states - {"not met"}
-            else "not met"
-            if states
-            else "met"
-            if run.requirements.get("met")
-            else "measured"
-        )
+        state = _state(run)
         rows.append(
             (
                 Cell(run.name, away=view.report_of(run, page)),

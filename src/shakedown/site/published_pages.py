@@ -12,6 +12,8 @@ from .layout import Cell, Part, SitePage, SiteTable, system_path
 from .metric_page import published_table
 from .view import View
 
+INDEX = "published.html"
+
 
 def index(view: View, systems: Sequence[System]) -> SitePage:
     rows = []
@@ -43,7 +45,7 @@ def index(view: View, systems: Sequence[System]) -> SitePage:
         caption="How many of its metrics stand beside a value of this fleet.",
     )
     return SitePage(
-        path="published.html",
+        path=INDEX,
         kind="Fleet",
         title="Published systems",
         subtitle=count(len(systems), "system"),

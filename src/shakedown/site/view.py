@@ -15,7 +15,7 @@ import numpy as np
 
 from ..analysis.trend.judge import FEWEST
 from ..document.text import params_of, ranges
-from ..records import PublishedComparison, TrendSeries
+from ..records import PublishedComparison, RunTrouble, TrendSeries
 from ..times import DAY_S
 from ..units import show
 from .fleet import Figure, Fleet, Floats, SiteRun
@@ -143,6 +143,14 @@ class View:
         order = list(STATES)
         found.sort(key=lambda one: order.index(one[0]))
         return NodeState(found[0][0] if found else "good", tuple(words for _, words in found))
+
+    @cached_property
+    def together(self) -> list[tuple[SiteRun, RunTrouble]]:
+        """What did not end well in the newest runs and is of no node that has a page: jobs over several hosts, of which
+        nobody knows which one it was."""
+        known = set(self.fleet.nodes)
+        runs = [self.fleet.runs[at] for at in sorted(set(self.fleet.newest.values()), reverse=True)]
+        return [(run, one) for run in runs if len(run.hosts) > 1 for one in run.troubles if one.host not in known]
 
     def _silent(self, node: int) -> bool:
         times = [self.fleet.runs[at].at_ns * 1e-9 for at in self.runs_of[node]]

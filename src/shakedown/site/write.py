@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Iterable
 from functools import cache
@@ -37,6 +38,8 @@ class SiteState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     pages: dict[str, str] = {}
 
 
+#: The clock of files may lag behind the other one by so much.
+_CLOCKS_NS = 2 * 10**9
 _NAME = "made by shakedown site"
 
 
@@ -80,6 +83,13 @@ def digest_of(page: SitePage) -> str:
     return hashlib.sha256(msgspec.json.encode(page)).hexdigest()[:32]
 
 
+def begin(output: Path, state: SiteState, paths: Iterable[str]) -> None:
+    """Leave word that these pages are about to be written: where that is cut short, each is written again next time, and
+    none that is no longer wanted is forgotten. Raises StoreFailed."""
+    pages = dict.fromkeys(sorted({*state.pages, *paths}), "")
+    atomic.write(output / STATE, msgspec.json.encode(SiteState(site=_NAME, pages=pages)), flush=False)
+
+
 def write_page(output: Path, page: SitePage, known: str) -> tuple[str, str, bool]:
     """The path of a page, its digest, and whether it was written: not where it says what the file there says."""
     digest = digest_of(page)
@@ -91,9 +101,11 @@ def write_page(output: Path, page: SitePage, known: str) -> tuple[str, str, bool
     return page.path, digest, True
 
 
-def finish(output: Path, state: SiteState, pages: dict[str, str], search: Iterable[tuple[str, str, str]]) -> int:
-    """Style, script and search, and away with what is no longer a page; returns how many pages were removed. Raises
-    StoreFailed."""
+def finish(
+    output: Path, state: SiteState, pages: dict[str, str], search: Iterable[tuple[str, str, str]], begun_ns: int
+) -> int:
+    """Style, script and search, and away with what is no longer a page and with summaries that were of no use since the site
+    was begun; returns how many pages were removed. Raises StoreFailed."""
     script = html.script() + (TEMPLATES / SCRIPT).read_text()
     found = msgspec.json.encode(list(search)).decode("utf-8")
     for name, text in (
@@ -110,7 +122,12 @@ def finish(output: Path, state: SiteState, pages: dict[str, str], search: Iterab
         if path not in pages and not Path(path).is_absolute() and ".." not in Path(path).parts
     ]
     for path in gone:
-        (output / path).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a folder that somebody put in its place is not ours to remove
+            (output / path).unlink(missing_ok=True)
+    for old in (output / CACHE).glob("*.json"):
+        with contextlib.suppress(OSError):
+            if old.stat().st_mtime_ns < begun_ns - _CLOCKS_NS:
+                old.unlink()
     kept = SiteState(site=_NAME, look=look(), pages=dict(sorted(pages.items())))
     atomic.write(output / STATE, msgspec.json.format(msgspec.json.encode(kept), indent=1), flush=False)
     return len(gone)
@@ -149,7 +166,7 @@ def _body(table: SiteTable, up: str) -> Markup:
 
 def _cell(cell: Cell, column: tuple[str, str], up: str, *, first: bool) -> str:
     title, kind = column
-    key = "" if cell.key is None else f' data-key="{cell.key:.6g}"'
+    key = "" if cell.key is None else f' data-key="{cell.key:.13g}"'
     inner = cell.drawing + _words(cell, kind, up)
     if cell.small:
         inner += f"<small>{escape(cell.small)}</small>"
