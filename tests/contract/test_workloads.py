@@ -14,6 +14,7 @@ from shakedown.programs import events
 from shakedown.records import Measurement, Metric, Params
 from shakedown.workloads import Garbage, Sample, Workload
 from support.machines import machine
+from support.workloads import cases_of
 
 ALL = [workloads.get(name) for name in workloads.names()]
 ROOT = Path(__file__).parents[2]
@@ -28,12 +29,8 @@ SAMPLES = [(one, sample) for one in ALL for sample in one.samples]
 def test_a_real_transcript_gives_the_values_that_it_holds(workload: Workload, sample: Sample, recordings: Path) -> None:
     data = (recordings / sample.recording).read_bytes()
     params: Params = {name: param.default for name, param in workload.params.items()}
-    if workload.parse is None:
-        found = events.parse(data)
-        assert found.ended and not found.garbage
-        cases = found.cases
-    else:
-        cases = workload.parse(data.decode(), params)
+    cases = cases_of(workload, data, params)
+    if workload.parse is not None:
         workload.parse(data.decode(), {})  # of a log that is imported, no parameters are known: `parse` must do without
     record = Measurement(
         run="r",

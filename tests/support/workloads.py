@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from shakedown import programs, workloads
-from shakedown.records import Machine, Params, Value
+from shakedown.programs import events
+from shakedown.records import Case, Machine, Params, Value
 from support.machines import BUILD
 
 
@@ -29,6 +30,17 @@ def params_of(one: workloads.Workload, where: Machine, given: Mapping[str, Value
     """The parameters of the one run that a workload makes of what is given."""
     (params,) = one.resolve(workloads.check_params(one, given), where)
     return params
+
+
+def cases_of(one: workloads.Workload, data: bytes, params: Params) -> tuple[Case, ...]:
+    """The cases of what a program printed, and what the workload makes of all of them."""
+    if one.parse is None:
+        found = events.parse(data)
+        assert found.ended and not found.garbage
+        cases = found.cases
+    else:
+        cases = tuple(one.parse(data.decode(), params))
+    return (*cases, *one.totals(cases)[0]) if one.totals else cases
 
 
 def options(argv: Sequence[str], *flags: str) -> dict[str, str]:
