@@ -174,21 +174,28 @@ def _number(params: Mapping[str, object], name: str) -> int | None:
 
 
 def differences(
-    ours: Circumstances, theirs: Circumstances, metric: Metric, where: tuple[str, str] = ("here", "there")
+    ours: Circumstances,
+    theirs: Circumstances,
+    metric: Metric,
+    where: tuple[str, str] = ("here", "there"),
+    *,
+    published: bool = False,
 ) -> tuple[str, ...]:
     """What keeps a value of ours and one of theirs from being ranked, in words; empty where they are like with like.
-    ``where`` says whose is which: "in vm-1", "in comet"."""
+    ``where`` says whose is which: "in vm-1", "in comet". ``published``: theirs is of another machine, so that nodes and
+    cores that neither tells are not known to agree."""
     found = []
     here, there = where
     for name in metric.ranked_by:
         if name == "extent":
-            if not _same_extent(ours, theirs):
+            untold = published and ours.device == "cpu" and ours.nodes is ours.cores is ours.whole is None
+            if untold or not _same_extent(ours, theirs):
                 found.append(
                     f"{_extent(ours) or 'cores not reported'} {here}, {_extent(theirs) or 'not reported'} {there}"
                 )
             continue
         mine, other = _facet(ours, name), _facet(theirs, name)
-        if not _same(mine, other):
+        if not _same(mine, other) or (published and name == "nodes" and mine is None):
             found.append(f"{_TITLES.get(name, name)}: {_word(name, mine)} {here}, {_word(name, other)} {there}")
     return tuple(found)
 

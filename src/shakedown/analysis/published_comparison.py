@@ -152,7 +152,7 @@ def _nearest(ours: Mapping[bytes, _Mine], theirs: Sequence[Printed]) -> tuple[_M
 def _beside(system: System, mine: _Mine, theirs: Printed) -> PublishedComparison:
     value, metric, one = theirs.value, theirs.metric, mine.finding
     assert one.value is not None
-    apart = circumstances.differences(mine.circumstances, theirs.circumstances, metric)
+    apart = circumstances.differences(mine.circumstances, theirs.circumstances, metric, published=True)
     half = 0.0 if metric.exact else value.half_width
     rank = compare(metric.better, interval(one, metric), (value.value - half, value.value, value.value + half))
     return PublishedComparison(
