@@ -116,10 +116,9 @@ def _figures(view: View, node: int) -> tuple[Block, ...]:
     for pair in own:
         if pair not in chosen:
             rest.setdefault(figures[pair[0]].key.workload, []).append(pair)
-    begin, end = (utc_day(at) for at in view.span_s)
     caption = (
-        f"Now: the median of its newest {RECENT} runs. History: {begin} to {end}, drawn over the range beneath. Among its "
-        "kind: the range as a line, 5 to 95 % of nodes as a bar, the median as a tick, this node as a dot."
+        f"Now: the median of its newest {RECENT} runs. History: {between(view.span_s)}, drawn over the range beneath. "
+        "Among its kind: the range as a line, 5 to 95 % of nodes as a bar, the median as a tick, this node as a dot."
     )
     blocks: list[Block] = [_table(view, node, "Figures of this node", first[:FEW], caption, folded=False)]
     blocks += [
