@@ -8,7 +8,7 @@
 
 namespace shakedown::multi_pair {
 
-using Placement = Nearness;  // of the two ends
+using Placement = Nearness;        // of the two ends
 using Pair = std::pair<int, int>;  // who sends, who receives
 
 /// Disjoint pairs of a placement, in the order of ranks: at most `most` of them, or of 0 as many as there are. With
