@@ -44,7 +44,18 @@ def test_an_operation_is_measured_on_each_set_of_ranks_that_share_something(host
 
 
 def test_a_pair_inside_a_node_stands_over_one_outside_it(hosts: TwoHosts) -> None:
-    words = ("--kernels", "latency,bandwidth", "--placements", "cache,hosts", "--pairs", "1", "--window", "4")
+    words = (
+        "--kernels",
+        "latency,bandwidth",
+        "--placements",
+        "cache,hosts",
+        "--pairs",
+        "1",
+        "--window",
+        "4",
+        "--sample-us",
+        "1",
+    )
     ended = hosts.run("multi_pair", *SHORT, *words, env=ENV, each=2)
     found = events.parse(ended.out)
     assert ended.code == 0 and found.ended, ended.err
