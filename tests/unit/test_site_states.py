@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import time
 from pathlib import Path
 
@@ -12,10 +13,12 @@ import msgspec
 import pytest
 
 from shakedown.analysis import run_summary
+from shakedown.errors import CannotMeasure
 from shakedown.records import RunTrouble
 from shakedown.results.run_directory import RunDirectory
 from shakedown.site import write
 from shakedown.site.build import build
+from shakedown.site.gather import in_processes
 from support import trends
 from support.sites import T0_NS, files, made, read, small
 
@@ -99,3 +102,16 @@ def test_what_was_not_compared_is_not_said_to_be_as_good(tmp_path: Path) -> None
     assert "as fast as the nodes of its kind, as good as it was" in text
     text = read(tmp_path / "site/node/n2.html").text
     assert "as fast as the nodes of its kind, not compared with before" in text
+
+
+def _killed(number: int) -> int:
+    if number == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def test_a_process_that_is_killed_ends_the_call_with_an_error() -> None:
+    """And does not let it wait for ever, each night another one."""
+    assert list(in_processes(abs, [0, -1, -2, -3], 2)) == [0, 1, 2, 3]
+    with pytest.raises(CannotMeasure, match="killed"):
+        list(in_processes(_killed, [0, 1, 2, 3], 2))
