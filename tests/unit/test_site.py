@@ -30,7 +30,7 @@ from support.bench import BENCH  # isort: skip  # lets the module below be found
 
 from peers import site as fleet
 
-from support.sites import files, made, pages, read, small  # isort: skip
+from support.site_pages import files, made, pages, read, small  # isort: skip
 
 assert BENCH
 HOSTILE = "<img src=x onerror=alert(1)>'\"&ü\N{RIGHT-TO-LEFT OVERRIDE}"

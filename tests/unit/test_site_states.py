@@ -20,7 +20,7 @@ from shakedown.site import write
 from shakedown.site.build import build
 from shakedown.site.gather import in_processes
 from support import trends
-from support.sites import T0_NS, files, made, read, small
+from support.site_pages import T0_NS, files, made, read, small
 
 
 def test_a_site_that_was_cut_short_is_made_whole_the_next_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
