@@ -128,6 +128,7 @@ class Checkout:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.looked_s = time.time()  # nothing was looked at before
+        self.settings = dict(os.environ)  # as they were given: libraries set some for themselves when they are imported
         self._words: dict[str, str] = {}
 
     def word(self, name: str) -> str:
@@ -184,7 +185,7 @@ class Checkout:
         )
         settings = sorted(
             f"{name}={value.replace(str(self.root), '')}"
-            for name, value in os.environ.items()
+            for name, value in self.settings.items()
             if name != "_" and not name.startswith(SESSION)
         )
         system = Path("/var/lib/dpkg/status")

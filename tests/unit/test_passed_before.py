@@ -215,6 +215,12 @@ def test_a_variable_that_a_library_may_read_counts(tree: Tree, monkeypatch: pyte
     assert passed.Checkout(tree.root).word(passed.ALIKE) != before
 
 
+def test_a_variable_that_a_library_sets_for_itself_does_not(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, checkout = passed.Checkout(tree.root).word(passed.ALIKE), passed.Checkout(tree.root)
+    monkeypatch.setenv("GDAL_DATA_OF_A_WHEEL", "/somewhere")
+    assert checkout.word(passed.ALIKE) == before
+
+
 @pytest.mark.parametrize("name", ["SSH_CONNECTION", "SHLVL", "OLDPWD", "SHAKEDOWN_ALL", "CI_JOB_ID"])
 def test_a_variable_of_the_session_alone_does_not(tree: Tree, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.delenv(name, raising=False)

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import html.parser
 import json
 import os
 import re
 import shutil
-import time
 from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote
 
 import msgspec
+import numpy as np
 import pytest
 
 from shakedown.acceptance import directory as acceptances
-from shakedown.analysis import run_summary
+from shakedown.analysis import run_summary, trend
+from shakedown.analysis.trend import chart
+from shakedown.document import strips
 from shakedown.operate.health.records import Finding, HealthReport
-from shakedown.records import RunTrouble
 from shakedown.results.run_directory import RunDirectory
 from shakedown.site import write
-from shakedown.site.build import build
-from shakedown.site.layout import Cell
+from shakedown.site.layout import Cell, slug
 from support import trends
 from support.acceptances import LOOK, TWO_REQUIREMENTS
 from support.command import called
@@ -31,65 +30,11 @@ from support.bench import BENCH  # isort: skip  # lets the module below be found
 
 from peers import site as fleet
 
+from support.site_pages import files, made, pages, read, small  # isort: skip
+
 assert BENCH
 HOSTILE = "<img src=x onerror=alert(1)>'\"&ü\N{RIGHT-TO-LEFT OVERRIDE}"
-VOID = {"meta", "link", "input", "br", "img"}
 NODES, RUNS = 24, 30
-
-
-class Reader(html.parser.HTMLParser):
-    """Links, ids and text; raises where tags are not closed in their order."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.links: list[str] = []
-        self.ids: list[str] = []
-        self.text = ""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        names = [name for name, _ in attrs]
-        assert len(names) == len(set(names)), f"an attribute of {tag} is there twice"
-        assert not (tag == "a" and "a" in self.open), "a link in a link"
-        found = dict(attrs)
-        self.links += [value for name in ("href", "src") if (value := found.get(name)) is not None]
-        if found.get("id"):
-            self.ids.append(str(found["id"]))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        pass
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open and self.open.pop() == tag, f"</{tag}> closes something else"
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
-def read(path: Path) -> Reader:
-    reader = Reader()
-    reader.feed(path.read_text("utf-8"))
-    reader.close()
-    assert reader.open == [], f"{path}: {reader.open} are not closed"
-    return reader
-
-
-def pages(site: Path) -> list[Path]:
-    return sorted(site.rglob("*.html"))
-
-
-def files(site: Path) -> dict[str, bytes]:
-    return {str(one.relative_to(site)): one.read_bytes() for one in sorted(site.rglob("*")) if one.is_file()}
-
-
-def made(folder: Path, *words: str | Path) -> dict[str, object]:
-    """What `shakedown site --json` prints."""
-    done = called("site", folder / "in", "-o", folder / "site", "--json", *words)
-    assert done.returncode == 0, done.stderr
-    found: dict[str, object] = json.loads(done.stdout)
-    return found
 
 
 def left_out(found: dict[str, object]) -> dict[str, str]:
@@ -211,14 +156,6 @@ def test_the_same_input_gives_the_same_bytes(everything: Path, tmp_path: Path) -
         shutil.rmtree(everything / "before")
 
 
-def small(folder: Path, nodes: int = 3) -> Path:
-    for node in range(nodes):
-        for at in range(3):
-            host = trends.node(f"n{node}")
-            trends.run(folder / "in" / f"r{node}-{at}", fleet.T0_NS + at * trends.DAY_NS, [2e10 + node * 1e7], host)
-    return folder
-
-
 def test_only_what_changed_is_written_again(tmp_path: Path) -> None:
     small(tmp_path)
     made(tmp_path)
@@ -234,40 +171,6 @@ def test_only_what_changed_is_written_again(tmp_path: Path) -> None:
     assert made(tmp_path)["removed"] == 1 and not (site / "node/n2.html").exists()
 
 
-def test_a_site_that_was_cut_short_is_made_whole_the_next_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages of a state that never became the site's are neither taken for current nor forgotten."""
-    small(tmp_path)
-    site = tmp_path / "site"
-    made(tmp_path)
-    first = files(site)
-    trends.run(tmp_path / "in/new", fleet.T0_NS + 9 * trends.DAY_NS, [2.5e10], trends.node("n9"))
-
-    def killed(*_: object) -> int:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(write, "finish", killed)
-        with pytest.raises(KeyboardInterrupt):
-            now_ns = time.time_ns()  # two processes: what draws leaves threads in its own, which is then forked no more
-            build([tmp_path / "in"], site, title="The fleet", least=0.01, now_ns=now_ns, processes=2)
-    assert (site / "node/n9.html").exists()
-    shutil.rmtree(tmp_path / "in/new")
-    made(tmp_path)
-    assert files(site) == first | {name: data for name, data in files(site).items() if name.startswith("cache/")}
-
-
-def test_summaries_of_runs_that_are_gone_are_removed(tmp_path: Path) -> None:
-    small(tmp_path)
-    made(tmp_path)
-    kept = sorted((tmp_path / "site/cache").iterdir())
-    assert kept, "runs without a summary of their own"
-    for one in kept:
-        os.utime(one, (1, 1))
-    shutil.rmtree(tmp_path / "in/r2-0")
-    made(tmp_path)
-    assert len(list((tmp_path / "site/cache").iterdir())) == len(kept) - 1
-
-
 def test_times_sort_by_their_minutes(everything: Path) -> None:
     """Keys that told nothing apart within three hours."""
     text = (everything / "site/runs.html").read_text()
@@ -279,53 +182,6 @@ def test_times_sort_by_their_minutes(everything: Path) -> None:
     assert write._cell(Cell("a", key=1.795812345e18 + 60e9), ("a", "text"), "", first=False) != write._cell(
         Cell("a", key=1.795812345e18), ("a", "text"), "", first=False
     )
-
-
-def _summary(path: Path, **changes: object) -> None:
-    """Leave a summary in a run directory that says something else."""
-    directory = RunDirectory.open(path)
-    found = msgspec.structs.replace(run_summary.made(directory), **changes)
-    (path / run_summary.FILE).write_bytes(run_summary.encoded(found))
-
-
-def test_a_run_is_met_only_where_all_that_was_asked_is(tmp_path: Path) -> None:
-    for at, asked in enumerate(({"met": 2}, {"met": 2, "undecided": 1}, {"met": 1, "not measured": 1}, {})):
-        path = trends.run(tmp_path / f"in/r{at}", fleet.T0_NS + at * trends.DAY_NS, [2e10], trends.node("n1"))
-        _summary(path, requirements=asked)
-    made(tmp_path)
-    text = (tmp_path / "site/runs.html").read_text()
-    found = re.findall(r'data-of="state"><span class="chip [^>]*>(?:<span[^>]*>.</span> )?([a-z ]+)<', text)
-    assert found == ["measured", "not measured", "undecided", "met"]
-
-
-@pytest.mark.parametrize("host", ["", "n1,n2,n3"])
-def test_a_job_over_several_nodes_that_fails_is_on_the_first_page_and_marks_no_node(tmp_path: Path, host: str) -> None:
-    path = trends.run(tmp_path / "in/r", fleet.T0_NS, [2e10], trends.node("n1"))
-    trouble = RunTrouble(host=host, state="crashed", what="HPL on 3 nodes", why="signal 9")
-    _summary(path, hosts=("n1", "n2", "n3"), troubles=(trouble,))
-    made(tmp_path)
-    text = read(tmp_path / "site/index.html").text
-    assert "1 job over several nodes did not end well" in text and "signal 9" in text
-    first = re.search(r"<h1>.*</h1>", (tmp_path / "site/index.html").read_text())
-    assert first is not None and "failed" in first[0]
-    assert "No node wants a look" in text
-
-
-def test_what_was_not_compared_is_not_said_to_be_as_good(tmp_path: Path) -> None:
-    for at in range(8):
-        trends.run(tmp_path / f"in/r{at}", fleet.T0_NS + at * trends.DAY_NS, [2e10], trends.node("n1"))
-        if not at:
-            made(tmp_path)
-            text = read(tmp_path / "site/node/n1.html").text
-            assert "not compared with others" in text and "not compared with before" in text
-            assert "1 run, 2025-01-01" in text and "2025-01-01 to" not in text
-    for name in ("n2", "n3"):
-        trends.run(tmp_path / f"in/{name}", fleet.T0_NS, [2e10], trends.node(name))
-    made(tmp_path)
-    text = read(tmp_path / "site/node/n1.html").text
-    assert "as fast as the nodes of its kind, as good as it was" in text
-    text = read(tmp_path / "site/node/n2.html").text
-    assert "as fast as the nodes of its kind, not compared with before" in text
 
 
 def test_a_folder_that_holds_something_else_is_refused(tmp_path: Path) -> None:
@@ -351,3 +207,84 @@ def test_nothing_to_show_is_one_clear_error(tmp_path: Path) -> None:
     (tmp_path / "in/bad/manifest.json").write_text("[]")
     done = called("site", tmp_path / "in", "-o", tmp_path / "site")
     assert done.returncode == 3 and "no run could be read" in done.stderr
+
+
+# --------------------------------------------------------------------------------------------------------------- summaries
+
+
+def test_a_summary_says_what_a_history_reads(tmp_path: Path) -> None:
+    path = trends.run(tmp_path / "r", fleet.T0_NS, [2e10, 2.2e10, 2.1e10], trends.node())
+    (run,) = trend.read([path], fleet.T0_NS + trends.DAY_NS).runs
+    summary = run_summary.made(RunDirectory.open(path))
+    found = {
+        trend.Key(one.host, one.workload, one.metric, one.params, one.circumstances.encode()): value
+        for one, value in zip(summary.series, summary.values, strict=True)
+    }
+    assert found == run.values and found
+    assert called("report", path, "--format", "json").returncode == 0
+    held = run_summary.read(path)
+    assert held is not None and (held[0].values, held[0].looked_ns) == (summary.values, summary.looked_ns)
+    assert msgspec.json.decode(held[0].series) == msgspec.json.decode(msgspec.json.encode(summary.series))
+
+
+def test_a_summary_of_before_is_not_used(tmp_path: Path) -> None:
+    path = trends.run(tmp_path / "r", fleet.T0_NS, [2e10], trends.node())
+    (path / run_summary.FILE).write_bytes(run_summary.encoded(run_summary.made(RunDirectory.open(path))))
+    assert run_summary.read(path) is not None
+    later = (path / run_summary.FILE).stat().st_mtime_ns + 10**9
+    os.utime(path / "runs/r1", ns=(later, later))
+    assert run_summary.read(path) is None, "a repeat was begun after it"
+    shutil.rmtree(path / "runs")
+    assert run_summary.read(path) is not None
+    (path / run_summary.FILE).write_text('{"schema": 1}')
+    assert run_summary.read(path) is None
+
+
+# ------------------------------------------------------------------------------------------------------------------ pieces
+
+
+def test_what_is_screened_out_has_no_alarm() -> None:
+    rng = np.random.default_rng(8)
+    rows = np.exp(0.01 * rng.standard_normal((60, 300)))
+    rows[:10, 200:] *= 0.97
+    rows[10:20] = np.round(rows[10:20], 2)
+    told = chart.alarming(rows, 1 / 400)
+    assert told[:10].all() and 10 < told.sum() < 60
+    for row, may in zip(rows, told, strict=True):
+        assert may or not chart.alarms(np.log(row), 1 / 400)
+
+
+def test_paths_are_plain_stable_and_never_alike() -> None:
+    names = [
+        "node1",
+        "Node1",
+        "NODE1",
+        "",
+        ".",
+        "..",
+        "a/b",
+        "a\\b",
+        "con",
+        "nul.txt",
+        "x" * 300,
+        "\u00e9",
+        "e\u0301",
+        "a--b",
+        "a b",
+        HOSTILE,
+    ]
+    made_of = [slug(name) for name in names]
+    assert len(set(made_of)) == len(names) == len({one.lower() for one in made_of})
+    assert all(re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,79}", one) for one in made_of)
+    assert made_of[0] == "node1" and made_of == [slug(name) for name in names]
+
+
+def test_strips_stay_within_their_box_for_any_values() -> None:
+    rng = np.random.default_rng(1)
+    for values in (np.full(5, 3.0), 10 ** rng.uniform(-300, 300, 50), np.array([1e-9]), rng.normal(1, 1e-9, 400)):
+        times = np.sort(rng.uniform(1e9, 2e9, len(values)))
+        drawn = strips.history(times, values, 1e9, 2e9, 1.5e9)
+        points = [tuple(map(int, pair.split(","))) for pair in re.findall(r'points="([^"]*)"', drawn)[0].split()]
+        assert all(0 <= x <= strips.WIDTH and 0 <= y <= strips.HEIGHT for x, y in points)
+        assert [x for x, _ in points] == sorted({x for x, _ in points})
+    assert "nan" not in strips.place(1.0, (1.0, 1.0, 1.0, 1.0, 1.0))

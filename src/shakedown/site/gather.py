@@ -8,6 +8,8 @@ import multiprocessing
 import os
 from array import array
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -18,7 +20,7 @@ from .. import workloads
 from ..analysis import run_summary
 from ..analysis.trend import unfit
 from ..document.text import natural
-from ..errors import UNREADABLE, ShakedownError
+from ..errors import UNREADABLE, CannotMeasure, ShakedownError
 from ..files import atomic
 from ..records import Absent, Host, Metric, Params, SummarySeries
 from ..results.run_directory import RunDirectory
@@ -165,12 +167,21 @@ def read(
 
 
 def in_processes(work: Callable[[_Asked], _Answer], asked: Sequence[_Asked], processes: int) -> Iterable[_Answer]:
-    """The answers in the order of what was asked; a single process where there is little to do."""
+    """The answers in the order of what was asked; a single process where there is little to do. Raises CannotMeasure where a
+    process was killed, as the kernel does where memory runs short."""
     if processes < 2 or len(asked) < 2:
         yield from map(work, asked)
         return
-    with multiprocessing.get_context("fork").Pool(min(processes, len(asked))) as pool:
-        yield from pool.imap(work, asked)
+    forked = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(min(processes, len(asked)), mp_context=forked) as pool:
+        try:
+            yield from pool.map(work, asked)
+        except BrokenProcessPool:
+            raise CannotMeasure(
+                "a process of the site was killed",
+                where="site",
+                hint="if memory ran short: --processes 1 takes the least",
+            ) from None
 
 
 class _Joined:
