@@ -131,8 +131,10 @@ def test_around_the_whole_job_the_outer_one_stands_once(native: Path, tmp_path: 
     made = start.words(asked.read("vm@job=/opt/guest {folder} {native}"), "/x", Path("/s/1"), door, ranks=2)
     assert made.around[-3:] == ("/opt/guest", "/s/1", str(native)) and "outside" in made.around
     assert "inside" in made.before and "outside" not in made.before and not made.env
-    with pytest.raises(Unavailable, match="over 2"):
-        start.words(asked.read("namespaces@job"), "/x", Path("/s/1"), door, ranks=2, hosts=2)
+    for text, next_ in (("namespaces@job", "--under namespaces "), ("vm@job=/opt/guest", "--under vm=COMMAND ")):
+        with pytest.raises(Unavailable, match="over 2") as error:
+            start.words(asked.read(text), "/x", Path("/s/1"), door, ranks=2, hosts=2)
+        assert error.value.hint.startswith(next_)
 
 
 def test_ranks_share_process_numbers_and_leave_each_others_memory_alone(native: Path, tmp_path: Path) -> None:
@@ -277,6 +279,18 @@ def test_a_pair_of_which_one_failed_is_given_up_and_the_others_go_on() -> None:
     assert schedule.missing(made, done) == [] and schedule.left_s(made, done, 0.0) == 0.0
 
 
+def test_half_a_pair_that_an_earlier_session_left_is_made_again() -> None:
+    """Hours may lie between the two, and another node: the pair is made as a whole, one right after the other."""
+    made = planned('under = "native,control,namespaces"\n' + TEXT)
+    native, control, other, namespaces = (one.id for one in made.runs)
+    whole = {(one, 1): Done("ok", (1.0,)) for one in (native, control, other, namespaces)}
+    assert schedule.split(made, {}) == schedule.split(made, whole) == set()
+    assert schedule.split(made, {**whole, (control, 2): Done("ok", (1.0,))}) == {(native, 2), (control, 2)}
+    assert schedule.split(made, {**whole, (control, 2): Done("failed", ())}) == set(), "it is left as it is"
+    alone = planned('under = "control,namespaces"\n' + TEXT)
+    assert schedule.split(alone, {(alone.runs[0].id, 1): Done("ok", (1.0,))}) == set(), "of no pair"
+
+
 def test_what_is_beside_a_failure_is_tried_once() -> None:
     """So that nothing of the plan is left that a resume would not do either."""
     made = planned('under = "native,namespaces"\n' + TEXT)
@@ -328,6 +342,15 @@ def test_a_command_of_the_site_s_must_change_something(change: dict[str, Any], w
     assert refusal(SITE, Witnessed((outside, seen("inside", **{"virtual": False, **change})), "", 0)) == ""
     same = refusal(SITE, Witnessed((outside, seen("inside", virtual=False, pid=99)), "", 0))
     assert "nothing that differs" in same
+
+
+def test_numbers_of_namespaces_mean_nothing_on_another_host() -> None:
+    """Two nodes number theirs alike: what is inside on the one may be outside on the other."""
+    outside = [seen("outside", namespaces={"mnt": 9}), seen("outside", namespaces={"mnt": 8}, host="n2", boot_id="c")]
+    inside = [seen("inside", namespaces={"mnt": 8}), seen("inside", namespaces={"mnt": 7}, host="n2", boot_id="c")]
+    assert refusal(SITE, Witnessed((*outside, *inside), "", 2)) == ""
+    same = seen("inside", namespaces={"mnt": 9}), inside[1]
+    assert "nothing that differs" in refusal(SITE, Witnessed((*outside, *same), "", 2))
 
 
 def test_a_namespace_that_cannot_be_seen_proves_nothing() -> None:
