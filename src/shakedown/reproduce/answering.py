@@ -9,9 +9,9 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from .. import published
-from ..analysis import build, circumstances, published_comparison
+from ..analysis import build, circumstances, overheads, published_comparison
 from ..document.text import count, listed, params_of
-from ..records import Analysis, Finding, Metric, Params, PublishedComparison, Value
+from ..records import Analysis, Finding, Metric, Overhead, Params, PublishedComparison, Value
 from ..results.run_directory import RunDirectory
 from ..units import show
 from . import choosing
@@ -114,7 +114,10 @@ def _answer(
         needs = "; ".join(NEEDS[one] for one in row.needs)
         return _with(bare, "by command" if row.command else "needs", needs, row.command)
     for one in kept:
-        if found := _findings(row, one):
+        if row.overheads:
+            if costs := of_row(row, one.analysis):
+                return _answered_in_pairs(bare, one, costs)
+        elif found := _findings(row, one):
             return _answered(row, theirs, one, found)
     return _unanswered(evaluation, bare, kept, left_out, here)
 
@@ -155,6 +158,52 @@ def _answered(row: Row, theirs: tuple[Line, ...], kept: Kept, found: list[Findin
     )
 
 
+def _answered_in_pairs(bare: Answer, kept: Kept, found: Sequence[Overhead]) -> Answer:
+    row = bare.row
+    titles = {line.metric: line.title for line in bare.lines}
+    lines = tuple(
+        Line(
+            whose="this machine",
+            ours=True,
+            metric=row.overheads[metric],
+            title=titles[row.overheads[metric]],
+            unit="1",
+            better="lower",
+            label=label,
+            cells=tuple(_cost(row, one) for one in group),
+        )
+        for metric in row.overheads
+        for label, group in _by_layer(row, [one for one in found if one.metric == metric])
+    )
+    lacking = _lacking(row, kept, {}, ())
+    state: State = "answered in part" if lacking else "answered"
+    return msgspec.structs.replace(bare, state=state, reason=lacking, lines=(*bare.lines, *lines))
+
+
+def of_row(row: Row, analysis: Analysis) -> list[Overhead]:
+    """The costs of layers, whichever they are, that were measured in the row's metrics and in enough pairs to decide."""
+    return [one for one in analysis.overheads if one.metric in row.overheads and one.side != "too few pairs"]
+
+
+def _by_layer(row: Row, found: Sequence[Overhead]) -> list[tuple[str, list[Overhead]]]:
+    """Those of each layer apart, and of each setting beside the axis."""
+    hosts = len({one.host for one in found}) > 1
+    made: list[tuple[str, list[Overhead]]] = []
+    for under in dict.fromkeys(one.under for one in found):
+        own = [one for one in found if one.under == under]
+        params: list[dict[str, Value | None]] = [{**one.params, **({"host": one.host} if hosts else {})} for one in own]
+        for label, chosen in _apart(params, row.ours_axis or row.axis):
+            made.append((", ".join(filter(None, (f"under {under}", label))), [own[at] for at in chosen]))
+    return made
+
+
+def _cost(row: Row, one: Overhead) -> Cell:
+    """A factor as the document gives its own: the factor itself, or what it is above 1."""
+    less = overheads.PUBLISHED.get(row.overheads[one.metric], 0.0)
+    x = one.params.get(row.ours_axis or row.axis)
+    return Cell(x=x, value=one.factor - less, low=one.low - less, high=one.high - less, params=one.params)
+
+
 def _systems(row: Row) -> dict[str, tuple[published.PublishedValue, ...]]:
     found: dict[str, tuple[published.PublishedValue, ...]] = {}
     for one in row.theirs:
@@ -165,7 +214,7 @@ def _systems(row: Row) -> dict[str, tuple[published.PublishedValue, ...]]:
 def _lacking(row: Row, kept: Kept, metrics: Mapping[str, Metric], found: Sequence[Finding]) -> str:
     """What of the row was not answered, and why."""
     have = {one.metric for one in found}
-    covered = have | {metrics[name].published_as for name in have} | {row.stands.get(name, "") for name in have}
+    covered = have | set(row.overheads.values()) | {metrics[name].published_as for name in have} | {row.stands.get(name, "") for name in have}
     printed = {value.metric for one in row.theirs for value in values(one) if not value.metric.startswith("peak.")}
     parts = [f"not measured here: {listed(sorted(printed - covered), 8)}"] if printed - covered else []
     parts += [f"needs {NEEDS[one]}" for one in row.needs]

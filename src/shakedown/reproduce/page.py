@@ -118,6 +118,8 @@ def headline(answer: Answer) -> str:
         return ""
     if answer.best:
         return answer.best
+    if answer.row.overheads:
+        return _costs(answer, ours)
     line, cell = _top(ours)
     shown = _joined(answer, line)
     theirs = [each for each in answer.lines if not each.ours and each.metric == shown and each.unit == line.unit]
@@ -132,6 +134,14 @@ def headline(answer: Answer) -> str:
         other, their = _top(theirs)
         words += f"; {other.whose}: {show(their.value, other.unit)}{_at(answer, their)}{_share(their)}"
     return words
+
+
+def _costs(answer: Answer, ours: Sequence[Line]) -> str:
+    """The largest cost of each layer here, and theirs."""
+    tops = [(line, max(line.cells, key=lambda cell: cell.value)) for line in ours]
+    words = [f"{line.label} {_cell(cell, line)}{_at(answer, cell)}" for line, cell in tops]
+    theirs = [f"{line.whose}: {cell.printed}" for line in answer.lines if not line.ours for cell in line.cells]
+    return f"here at most {listed(words, 4)}; {'; '.join(theirs)}"
 
 
 def _top(lines: Sequence[Line], places: Collection[Value | None] = ()) -> tuple[Line, Cell]:
@@ -171,7 +181,7 @@ def _section(answer: Answer) -> Section:
 
 def _joined(answer: Answer, line: Line) -> str:
     """Under which metric a line is shown: ours under the published one that it stands for."""
-    if not line.ours:
+    if not line.ours or line.metric not in answer.row.metrics:
         return line.metric
     printed = {each.metric for each in answer.lines if not each.ours}
     stands = (answer.row.stands.get(line.metric, ""), metrics_of(answer.row)[line.metric].published_as)
