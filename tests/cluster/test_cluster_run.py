@@ -167,6 +167,9 @@ def test_layers_in_a_job_and_a_pair_that_was_cut_in_half(lab: RehearsalCluster) 
     assert sorted(one.state for one in over) == ["ok", "ok", "unavailable"]
     assert over == [one for one in kept.values() if one.workload == "pingpong"], "what is whole is not made again"
     assert (native.state, under.state) == ("ok", "ok"), (native.reason, under.reason)
+    assert len(submission.ended(submission.folders(path)[1])[0].hosts) == 2, (
+        "as many as the plan's widest run goes over"
+    )
     assert ended[half.run].begin_ns > half.end_ns, "made again, right beside the other"
 
 

@@ -320,7 +320,9 @@ def test_json_has_all_of_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
     assert "costs 20 %" in shown and "unranked" in shown and "disturbed" not in shown
     notice = Notice(code="load", text="the load average was 9", advice="wait")
     touched = Outcome(run="r", label="r", workload="x", host="n1", repeat=1, state="ok", notices=(notice,))
-    verb._show(msgspec.structs.replace(analysis(one(1.1, 1.2, 1.3)), outcomes=(touched,)), 0.02, json=False, output=None)
+    verb._show(
+        msgspec.structs.replace(analysis(one(1.1, 1.2, 1.3)), outcomes=(touched,)), 0.02, json=False, output=None
+    )
     assert "The one run was disturbed: the load average was 9" in " ".join(capsys.readouterr().out.split())
 
 

@@ -13,7 +13,7 @@ from ..analysis import build, circumstances, overheads, published_comparison
 from ..document.text import count, listed, params_of
 from ..records import Analysis, Finding, Metric, Overhead, Params, PublishedComparison, Value
 from ..results.run_directory import RunDirectory
-from ..units import show
+from ..units import round_to, show
 from . import choosing
 from .model import NEEDS, Evaluation, Row, Theirs, metrics_of, peak, values
 
@@ -29,7 +29,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     high: float | None = None
     of_peak: float | None = None
     limit: str = ""  # what that peak is
-    printed: str = ""  # as the document prints it, with its unit
+    printed: str = ""  # as the document prints it, with its unit; of ours with its interval
     params: Params = {}
 
 
@@ -201,7 +201,11 @@ def _cost(row: Row, one: Overhead) -> Cell:
     """A factor as the document gives its own: the factor itself, or what it is above 1."""
     less = overheads.PUBLISHED.get(row.overheads[one.metric], 0.0)
     x = one.params.get(row.ours_axis or row.axis)
-    return Cell(x=x, value=one.factor - less, low=one.low - less, high=one.high - less, params=one.params)
+    made = Cell(x=x, value=one.factor - less, low=one.low - less, high=one.high - less, params=one.params)
+    if not less:
+        return made
+    value, low, high = (f"{round_to(100 * (each - less), 2)} %" for each in (one.factor, one.low, one.high))
+    return msgspec.structs.replace(made, printed=f"{value} [{low}, {high}]")
 
 
 def _systems(row: Row) -> dict[str, tuple[published.PublishedValue, ...]]:
@@ -214,7 +218,12 @@ def _systems(row: Row) -> dict[str, tuple[published.PublishedValue, ...]]:
 def _lacking(row: Row, kept: Kept, metrics: Mapping[str, Metric], found: Sequence[Finding]) -> str:
     """What of the row was not answered, and why."""
     have = {one.metric for one in found}
-    covered = have | set(row.overheads.values()) | {metrics[name].published_as for name in have} | {row.stands.get(name, "") for name in have}
+    covered = (
+        have
+        | set(row.overheads.values())
+        | {metrics[name].published_as for name in have}
+        | {row.stands.get(name, "") for name in have}
+    )
     printed = {value.metric for one in row.theirs for value in values(one) if not value.metric.startswith("peak.")}
     parts = [f"not measured here: {listed(sorted(printed - covered), 8)}"] if printed - covered else []
     parts += [f"needs {NEEDS[one]}" for one in row.needs]

@@ -56,7 +56,9 @@ class Row(_Strict, frozen=True, kw_only=True):
     runs: tuple[RunEntry, ...] = msgspec.field(default=(), name="run")
     metrics: tuple[str, ...] = ()  # of our runs, those that answer
     stands: dict[str, str] = {}  # our metric -> the published one beside which it is shown, though it is another
-    overheads: dict[str, str] = {}  # our metric, in pairs under layers -> the published cost of a layer that it is beside
+    overheads: dict[
+        str, str
+    ] = {}  # our metric, in pairs under layers -> the published cost of a layer that it is beside
     axis: str = ""  # the parameter over which both sides are laid
     ours_axis: str = ""  # its name among our parameters, where it differs
     theirs_axis: str = ""  # and among the published ones

@@ -140,7 +140,9 @@ def _costs(answer: Answer, ours: Sequence[Line]) -> str:
     """The largest cost of each layer here, and theirs."""
     tops = [(line, max(line.cells, key=lambda cell: cell.value)) for line in ours]
     words = [f"{line.label} {_cell(cell, line)}{_at(answer, cell)}" for line, cell in tops]
-    theirs = [f"{line.whose}: {cell.printed}" for line in answer.lines if not line.ours for cell in line.cells]
+    shown = {line.metric for line in ours}
+    other = [line for line in answer.lines if not line.ours and line.metric in shown]
+    theirs = [f"{line.whose}: {cell.printed}" for line in other for cell in line.cells]
     return f"here at most {listed(words, 4)}; {'; '.join(theirs)}"
 
 
@@ -258,7 +260,7 @@ def _cell(cell: Cell | None, line: Line) -> str:
     if cell is None:
         return "-"
     value = cell.printed or show(cell.value, line.unit)
-    if line.ours and cell.low is not None and cell.high is not None:
+    if line.ours and not cell.printed and cell.low is not None and cell.high is not None:
         value += f" [{show(cell.low, line.unit)}, {show(cell.high, line.unit)}]"
     return value + (f" ({cell.of_peak:.1%})" if cell.of_peak is not None else "")
 
