@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from shakedown import campaign, schedulers
-from shakedown.campaign import plan
 from shakedown.cli import _batch, app
 from shakedown.errors import BadInput
 from shakedown.hosts import hostlist
+from shakedown.records import Plan, Run
 from shakedown.results import run_directory
 from shakedown.run import session
 from shakedown.run.batch import campaign_jobs, options, submission
@@ -176,9 +176,8 @@ def test_a_part_that_goes_on_keeps_what_the_campaign_says_of_its_nodes(tmp_path:
 
 def test_a_job_that_goes_on_gets_as_many_nodes_as_its_plan_needs(tmp_path: Path) -> None:
     """Also where nobody says how many: a run over two hosts would be alone on one."""
-    found = plan.make(
-        campaign.parse('name = "c"\ntitle = "T"\n[[run]]\nworkload = "empty"\nnodes = 2\n', "c"), over_hosts(2)
-    )
+    wide = Run(id="w", workload="empty", params={}, label="w", estimate_s=1.0, limit_s=9.0, nodes=2)
+    found = Plan(campaign="c", title="T", runs=(wide,))
     manifest = run_directory.Manifest(schema=run_directory.SCHEMA, campaign="c", created_ns=1, version="t", host="h")
     part = tmp_path / "R"
     run_directory.RunDirectory.create(part, manifest=manifest, campaign_toml="", machine=over_hosts(2), plan=found)

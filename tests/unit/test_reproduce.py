@@ -372,7 +372,9 @@ def test_a_cost_in_percent_is_what_a_factor_is_above_one() -> None:
     assert [line.cells[0].value for line in costs] == pytest.approx([0.02, 0.15, 0.02]) and costs[2].unit == "1"
     said = page.headline(found)
     assert (
-        said.startswith("here at most under namespaces 2.0 % [-8.2 %, 12 %]") and "2 %" in said and "20 %" not in said
+        said.startswith("here at most hydro under namespaces 2.0 % [-8.2 %, 12 %]")
+        and "2 %" in said
+        and "20 %" not in said
     ), "not EC2's"
 
 

@@ -193,7 +193,10 @@ def _by_layer(row: Row, found: Sequence[Overhead]) -> list[tuple[str, list[Overh
         own = [one for one in found if one.under == under]
         params: list[dict[str, Value | None]] = [{**one.params, **({"host": one.host} if hosts else {})} for one in own]
         for label, chosen in _apart(params, row.ours_axis or row.axis):
-            made.append((", ".join(filter(None, (f"under {under}", label))), [own[at] for at in chosen]))
+            # an application of ours that stands beside another one of theirs is named
+            alike = row.overheads[own[0].metric].startswith(own[0].workload)
+            name = f"under {under}" if alike else f"{own[0].workload} under {under}"
+            made.append((", ".join(filter(None, (name, label))), [own[at] for at in chosen]))
     return made
 
 

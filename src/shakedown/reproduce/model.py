@@ -24,7 +24,8 @@ NEEDS: dict[str, str] = {
     "reboot": "root and a start of the machine with another setting of the kernel",
     "plant": "sensors of the cooling plant over days: shakedown facility PLANT.toml",
     "hands": "somebody at the machine: the acceptance asks for it and keeps what was seen",
-    "virtual machine": "a guest on the same node as the layer: shakedown overhead ... --under guest=COMMAND (docs/overhead.md), then --from that run",
+    "virtual machine": "a guest on the same node as the layer: shakedown overhead ... --under guest=COMMAND "
+    "(docs/overhead.md), then --from that run",
     "hardware": "that very hardware",
     "history": "a record of months of the machine's own",
 }
