@@ -20,7 +20,7 @@ from shakedown.hosts.access import LocalHost, ReplayHost
 from shakedown.launchers import Command
 from shakedown.layers import asked, start, witness
 from shakedown.layers.witness import Seen, Witnessed, refusal
-from shakedown.records import Job, Plan, Run
+from shakedown.records import Job, Measurement, Plan, Run, State
 from shakedown.results.outcome import measurement, under_layer
 from shakedown.run import schedule
 from shakedown.run.schedule import Done
@@ -279,16 +279,32 @@ def test_a_pair_of_which_one_failed_is_given_up_and_the_others_go_on() -> None:
     assert schedule.missing(made, done) == [] and schedule.left_s(made, done, 0.0) == 0.0
 
 
+def left_by(run: str, repeat: int = 1, state: State = "ok", host: str = "n1") -> Measurement:
+    return Measurement(
+        run=run, repeat=repeat, workload="latency", params={}, host=host, state=state, begin_ns=0, end_ns=1
+    )
+
+
 def test_half_a_pair_that_an_earlier_session_left_is_made_again() -> None:
     """Hours may lie between the two, and another node: the pair is made as a whole, one right after the other."""
     made = planned('under = "native,control,namespaces"\n' + TEXT)
     native, control, other, namespaces = (one.id for one in made.runs)
-    whole = {(one, 1): Done("ok", (1.0,)) for one in (native, control, other, namespaces)}
-    assert schedule.split(made, {}) == schedule.split(made, whole) == set()
-    assert schedule.split(made, {**whole, (control, 2): Done("ok", (1.0,))}) == {(native, 2), (control, 2)}
-    assert schedule.split(made, {**whole, (control, 2): Done("failed", ())}) == set(), "it is left as it is"
+    whole = [left_by(one) for one in (native, control, other, namespaces)]
+    assert schedule.split(made, []) == schedule.split(made, whole) == set()
+    assert schedule.split(made, [*whole, left_by(control, 2)]) == {(native, 2), (control, 2)}
+    assert schedule.split(made, [*whole, left_by(control, 2, "failed")]) == set(), "it is left as it is"
     alone = planned('under = "control,namespaces"\n' + TEXT)
-    assert schedule.split(alone, {(alone.runs[0].id, 1): Done("ok", (1.0,))}) == set(), "of no pair"
+    assert schedule.split(alone, [left_by(alone.runs[0].id)]) == set(), "of no pair"
+
+
+def test_a_pair_on_each_host_is_whole_when_it_is_on_all() -> None:
+    made = planned('under = "native,namespaces"\n' + TEXT)
+    made = msgspec.structs.replace(made, runs=tuple(msgspec.structs.replace(one, each=True) for one in made.runs))
+    native, namespaces = (one.id for one in made.runs)
+    first = [left_by(native, host="n1"), left_by(native, host="n2"), left_by(namespaces, host="n1")]
+    assert schedule.split(made, first, ("n1", "n2")) == {(native, 1), (namespaces, 1)}
+    assert schedule.split(made, first[:1], ("n1", "n2")) == {(native, 1), (namespaces, 1)}
+    assert schedule.split(made, [*first, left_by(namespaces, host="n2")], ("n1", "n2")) == set()
 
 
 def test_what_is_beside_a_failure_is_tried_once() -> None:

@@ -27,8 +27,9 @@ from ..document.model import (
 from ..document.text import count, listed, title_of, value_of
 from ..records import PublishedComparison, Value
 from ..units import round_to, show, show_seconds
-from .answering import Answer, Cell, Line
+from .answering import Answer
 from .choosing import Planned
+from .lines import Cell, Line
 from .model import NEEDS, Evaluation, Row, metrics_of
 
 #: Lines of a table or a drawing that can still be read, and rows of a list.

@@ -77,7 +77,7 @@ def execute(
     if retry_failed:
         records = [record for record in records if record.state == "ok"]
     hosts = allocation.hosts if allocation else ()
-    again = split(plan, history(plan, records, hosts))
+    again = split(plan, records, hosts)
     records = [record for record in records if (record.run, record.repeat) not in again]
     spent_s = spent(records)
     rested = rest is None
