@@ -13,7 +13,7 @@ from shakedown import __version__, campaign, published, reproduce
 from shakedown.campaign import plan
 from shakedown.document.model import Dots, Figures, Lines, Table
 from shakedown.errors import BadInput
-from shakedown.records import Analysis, Finding, Machine, Outcome, Overhead, Value
+from shakedown.records import Analysis, Finding, Machine, Outcome, Value
 from shakedown.report.formats import html
 from shakedown.reproduce import answering, choosing, model, page
 from support.machines import OPEN_MPI, OPENBLAS
@@ -322,68 +322,6 @@ def test_the_best_setting_is_told_with_those_that_are_not_told_from_it() -> None
     )
     assert found.best == "best nb here: 128 (HPL rate 15.0 Gflop/s), cannot be distinguished from 192"
     assert [cell.value for line in found.lines if not line.ours for cell in line.cells] == [240.0] * 3
-
-
-def cost(metric: str, under: str, factor: float, pairs: int = 6, **params: Value) -> Overhead:
-    return Overhead(
-        workload=metric.partition(".")[0],
-        metric=metric,
-        title=metric,
-        unit="s",
-        better="lower",
-        host="n1",
-        params=params,
-        under=under,
-        pairs=pairs,
-        native=1.0,
-        value=factor,
-        factor=factor,
-        low=factor * 0.9,
-        high=factor * 1.1,
-        level=0.97,
-        side="not told apart" if pairs > 5 else "too few pairs",
-    )
-
-
-def in_pairs(*costs: Overhead) -> answering.Kept:
-    held = kept("comet", [])
-    return held._replace(analysis=msgspec.structs.replace(held.analysis, overheads=costs))
-
-
-def test_what_virtual_machines_cost_is_answered_by_pairs_under_layers() -> None:
-    """By whichever layer they are: a run of `shakedown overhead` under a guest answers as one of the row's own does."""
-    sizes = [cost("pingpong.latency", "guest", 1 + at / 100, bytes=at, ranks=2) for at in (0, 8, 64)]
-    others = [cost("pingpong.bandwidth", "guest", 2.0, bytes=8), cost("pingpong.latency", "few", 9.0, 5, bytes=8)]
-    found = answer("comet", "figure-sriov-latency", in_pairs(*sizes, *others))
-    theirs, ours = found.lines
-    assert ours.label == "under guest" and [cell.x for cell in ours.cells] == [0, 8, 64]
-    assert [cell.value for cell in ours.cells] == pytest.approx([1, 1.08, 1.64]) and theirs.cells[0].value == 1.32
-    assert found.state == "answered in part" and "--under guest=COMMAND" in found.reason
-    assert "not measured here" not in found.reason and not found.comparisons, "unranked"
-    assert page.headline(found) == "here at most under guest 1.64 [1.48, 1.80] at 64 B; Comet, 2015: 1.32"
-    assert "under guest" in html.render_document(page.document(reproduce.load("comet"), [found], "m", {}))
-    few = answer("comet", "figure-sriov-latency", in_pairs(others[1]))
-    assert few.state == "not run", "too few pairs answer nothing"
-
-
-def test_a_cost_in_percent_is_what_a_factor_is_above_one() -> None:
-    found = answer("comet", "figure-wrf", in_pairs(cost("hydro.rate", "namespaces", 1.02, n=2000)))
-    costs = [line for line in found.lines if line.metric == "wrf.overhead"]
-    assert [line.cells[0].value for line in costs] == pytest.approx([0.02, 0.15, 0.02]) and costs[2].unit == "1"
-    said = page.headline(found)
-    assert (
-        said.startswith("here at most hydro under namespaces 2.0 % [-8.2 %, 12 %]")
-        and "2 %" in said
-        and "20 %" not in said
-    ), "not EC2's"
-
-
-def test_the_rows_of_layers_are_planned_in_pairs_and_cost_what_these_do() -> None:
-    rows = {one.row.id: one for one in choosing.planned(reproduce.load("comet"), machine(2))}
-    row = rows["figure-sriov-latency"]
-    assert [run.under for run in row.runs] == ["native", "control", "native", "namespaces"]
-    assert {run.repeat_min for run in row.runs} == {6}
-    assert row.cost_s == pytest.approx(sum(6 * run.estimate_s for run in row.runs))
 
 
 def test_speedups_of_times_and_rates_rise_alike() -> None:

@@ -117,10 +117,8 @@ def headline(answer: Answer) -> str:
     ours = [line for line in answer.lines if line.ours]
     if not ours:
         return ""
-    if answer.best:
-        return answer.best
-    if answer.row.overheads:
-        return _costs(answer, ours)
+    if answer.best or answer.row.overheads:
+        return answer.best or _costs(answer, ours)
     line, cell = _top(ours)
     shown = _joined(answer, line)
     theirs = [each for each in answer.lines if not each.ours and each.metric == shown and each.unit == line.unit]
@@ -141,10 +139,8 @@ def _costs(answer: Answer, ours: Sequence[Line]) -> str:
     """The largest cost of each layer here, and theirs."""
     tops = [(line, max(line.cells, key=lambda cell: cell.value)) for line in ours]
     words = [f"{line.label} {_cell(cell, line)}{_at(answer, cell)}" for line, cell in tops]
-    shown = {line.metric for line in ours}
-    other = [line for line in answer.lines if not line.ours and line.metric in shown]
-    theirs = [f"{line.whose}: {cell.printed}" for line in other for cell in line.cells]
-    return f"here at most {listed(words, 4)}; {'; '.join(theirs)}"
+    others = [one for one in answer.lines if not one.ours and one.metric == ours[0].metric]
+    return f"here at most {listed(words, 4)}; {'; '.join(f'{one.whose}: {one.cells[0].printed}' for one in others)}"
 
 
 def _top(lines: Sequence[Line], places: Collection[Value | None] = ()) -> tuple[Line, Cell]:
