@@ -59,6 +59,29 @@ title = "Time enough to be cut short"
 workload = "empty"
 sweep = { seconds = [1.0, 1.1, 1.2, 30.0] }
 """
+LAYERS = """
+name = "layers"
+title = "In pairs, over two nodes and on one"
+under = ["native", "namespaces"]
+
+[[run]]
+workload = "pingpong"
+params = { ranks = "hosts", sizes = "8", kernels = "latency", samples = 3 }
+nodes = 2
+repeat = { max = 1 }
+
+[[run]]
+workload = "pingpong"
+params = { ranks = "hosts", sizes = "8", kernels = "latency", samples = 3 }
+nodes = 2
+repeat = { max = 1 }
+under = "aside@job=env A=1"
+
+[[run]]
+workload = "empty"
+params = { seconds = 3.0 }
+repeat = { max = 1 }
+"""
 
 
 def shakedown(lab: RehearsalCluster, *words: str | Path) -> Result:
@@ -123,6 +146,31 @@ def test_a_cancelled_job_keeps_what_is_whole_and_goes_on(lab: RehearsalCluster) 
     assert set(record.hosts) <= {"node3", "node4"}
     ended = {one.run: one.end_ns for one in results(path)}
     assert len(ended) == 4 and kept.items() <= ended.items(), "what was whole was not measured again"
+
+
+def test_layers_in_a_job_and_a_pair_that_was_cut_in_half(lab: RehearsalCluster) -> None:
+    """The witnesses of the launch that was cancelled are not counted with those of the next, and its native launch, beside
+    which nothing came, is made again."""
+    path = lab.shared / "layers"
+    words = ("run", campaign(lab, "layers", LAYERS), "--on", "slurm", "--nodes", 2, "--directory", path, "--no-report")
+    asking = threading.Thread(target=lambda: shakedown(lab, *words))
+    asking.start()
+    until(lambda: len(list(path.glob("runs/*/1/witness/inside-*"))) == 6, what="the last of its launches has begun")
+    assert lab.run(["scancel", json.loads((path / "jobs" / "1" / "job.json").read_text())["id"]]).ok
+    asking.join()
+    kept = {one.run: one for one in results(path)}
+    (half,) = (one for one in kept.values() if one.workload == "empty")
+    again = shakedown(lab, "run", "--resume", path, "--on", "slurm", "--no-report")
+    ended = {one.run: one for one in results(path)}
+    over, (native, under) = [[one for one in ended.values() if one.workload == name] for name in ("pingpong", "empty")]
+    assert again.code == 3 and "goes around one launcher on one host" in " ".join(one.reason for one in over)
+    assert sorted(one.state for one in over) == ["ok", "ok", "unavailable"]
+    assert over == [one for one in kept.values() if one.workload == "pingpong"], "what is whole is not made again"
+    assert (native.state, under.state) == ("ok", "ok"), (native.reason, under.reason)
+    assert len(submission.ended(submission.folders(path)[1])[0].hosts) == 2, (
+        "as many as the plan's widest run goes over"
+    )
+    assert ended[half.run].begin_ns > half.end_ns, "made again, right beside the other"
 
 
 def test_a_job_at_its_limit_is_submitted_again(lab: RehearsalCluster) -> None:

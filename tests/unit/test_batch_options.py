@@ -17,10 +17,13 @@ from shakedown import campaign, schedulers
 from shakedown.cli import _batch, app
 from shakedown.errors import BadInput
 from shakedown.hosts import hostlist
+from shakedown.records import Plan, Run
+from shakedown.results import run_directory
 from shakedown.run import session
 from shakedown.run.batch import campaign_jobs, options, submission
 from shakedown.run.batch.options import BatchOptions
 from shakedown.schedulers.common.options import JobOptions, NodeOptions, declared
+from support.machines import over_hosts
 
 WORD = st.from_regex(r"[a-z][a-z0-9_.]{0,8}", fullmatch=True)
 VALUES: dict[str, Any] = {
@@ -169,6 +172,24 @@ def test_a_part_that_goes_on_keeps_what_the_campaign_says_of_its_nodes(tmp_path:
     assert (found.partition, found.nodes, found.shape, found.account) == ("wide", 3, "wide", "other")
     assert found.retry_failed and found.time_limit_s == 60.0
     assert campaign_jobs.again(part, None, retry_failed=False) == asked_before
+
+
+def test_a_job_that_goes_on_gets_as_many_nodes_as_its_plan_needs(tmp_path: Path) -> None:
+    """Also where nobody says how many: a run over two hosts would be alone on one."""
+    wide = Run(id="w", workload="empty", params={}, label="w", estimate_s=1.0, limit_s=9.0, nodes=2)
+    found = Plan(campaign="c", title="T", runs=(wide,))
+    manifest = run_directory.Manifest(schema=run_directory.SCHEMA, campaign="c", created_ns=1, version="t", host="h")
+    part = tmp_path / "R"
+    run_directory.RunDirectory.create(part, manifest=manifest, campaign_toml="", machine=over_hosts(2), plan=found)
+    (part / "jobs/1").mkdir(parents=True)
+    (part / "jobs/1/asked.json").write_bytes(msgspec.json.encode(BatchOptions(engine="slurm", nodes=2)))
+
+    def nodes(**said: Any) -> int:
+        return campaign_jobs.again(
+            part, options.read(dict.fromkeys(FIELDS) | {"engine": "slurm", **said}), retry_failed=False
+        ).nodes
+
+    assert (nodes(), nodes(nodes=1), nodes(nodes=3), nodes(hosts="a")) == (2, 2, 3, 1)
 
 
 def test_the_next_command_says_all_that_was_asked() -> None:

@@ -11,20 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shakedown import campaign, launchers
-from shakedown.analysis import commands
-from shakedown.campaign import plan
-from shakedown.cli import _chosen
+from shakedown import launchers
 from shakedown.errors import BadInput, Unavailable
 from shakedown.hosts.access import LocalHost, ReplayHost
 from shakedown.launchers import Command
 from shakedown.layers import asked, start, witness
 from shakedown.layers.witness import Seen, Witnessed, refusal
-from shakedown.records import Job, Plan, Run
+from shakedown.records import Job, Run
 from shakedown.results.outcome import measurement, under_layer
-from shakedown.run import schedule
-from shakedown.run.schedule import Done
-from support.machines import host, machine
+from support.machines import host
 from support.workloads import installed
 
 # ------------------------------------------------------------------------------------------------------- what is written
@@ -131,8 +126,10 @@ def test_around_the_whole_job_the_outer_one_stands_once(native: Path, tmp_path: 
     made = start.words(asked.read("vm@job=/opt/guest {folder} {native}"), "/x", Path("/s/1"), door, ranks=2)
     assert made.around[-3:] == ("/opt/guest", "/s/1", str(native)) and "outside" in made.around
     assert "inside" in made.before and "outside" not in made.before and not made.env
-    with pytest.raises(Unavailable, match="over 2"):
-        start.words(asked.read("namespaces@job"), "/x", Path("/s/1"), door, ranks=2, hosts=2)
+    for text, next_ in (("namespaces@job", "--under namespaces "), ("vm@job=/opt/guest", "--under vm=COMMAND ")):
+        with pytest.raises(Unavailable, match="over 2") as error:
+            start.words(asked.read(text), "/x", Path("/s/1"), door, ranks=2, hosts=2)
+        assert error.value.hint.startswith(next_)
 
 
 def test_ranks_share_process_numbers_and_leave_each_others_memory_alone(native: Path, tmp_path: Path) -> None:
@@ -183,111 +180,6 @@ def test_the_words_stand_behind_the_launcher_and_around_it(native: Path) -> None
     assert argv == ("A", "W", "--", f"{native}/stream", "--n", "1") and env == {"K": "v"}
 
 
-# -------------------------------------------------------------------------------------------------------------- the plan
-
-
-def planned(text: str, **more: Any) -> Plan:
-    return plan.make(campaign.parse(text, "x"), machine(), version="1", **more)
-
-
-TEXT = """
-name = "c"
-title = "t"
-[[run]]
-workload = "empty"
-"""
-
-
-def test_native_among_them_makes_pairs() -> None:
-    made = planned('under = ["native", "control,namespaces"]\n' + TEXT)
-    assert [(one.under, one.pair) for one in made.runs] == [
-        ("native", "control"),
-        ("control", "control"),
-        ("native", "namespaces"),
-        ("namespaces", "namespaces"),
-    ]
-    assert len({one.id for one in made.runs}) == 4 and {one.repeat_max for one in made.runs} == {plan.LAUNCHES}
-    assert "native beside control" in made.runs[0].label and "under control" in made.runs[1].label
-
-
-def test_without_native_each_is_a_run_of_its_own() -> None:
-    made = planned(TEXT + 'under = "namespaces,bubblewrap"\n')
-    assert [(one.under, one.pair, one.repeat_max) for one in made.runs] == [
-        ("namespaces", "", 1),
-        ("bubblewrap", "", 1),
-    ]
-    alone = planned(TEXT)
-    assert [(one.under, one.pair) for one in alone.runs] == [("", "")]
-    assert alone.runs[0].id not in {one.id for one in made.runs}
-    said = planned('under = "native,namespaces"\nrepeat = { min = 2, max = 3 }\n' + TEXT)
-    assert {one.repeat_max for one in said.runs} == {3}, "what is said holds"
-
-
-def test_a_layer_that_is_not_here_is_skipped_and_the_rest_goes_on() -> None:
-    def absent(one: asked.Asked) -> Unavailable | None:
-        return Unavailable("no bwrap", hint="install it") if one.label == "bubblewrap" else None
-
-    made = planned('under = ["native", "bubblewrap", "namespaces"]\n' + TEXT, absent=absent)
-    assert [one.under for one in made.runs] == ["native", "namespaces"]
-    assert made.skipped[0].what == "empty under bubblewrap" and "install it" in made.skipped[0].why
-    nothing = planned('under = ["native", "bubblewrap"]\n' + TEXT, absent=absent)
-    assert not nothing.runs and nothing.skipped, "native alone would be beside nothing"
-    with pytest.raises(Unavailable, match="no bwrap"):
-        planned('under = "bubblewrap"\n' + TEXT + "optional = false\n", absent=absent)
-
-
-def test_a_bad_layer_is_named_with_its_place() -> None:
-    with pytest.raises(BadInput, match="unknown kind") as caught:
-        planned('under = ["nativ"]\n' + TEXT)
-    assert "run 1 'empty'" in caught.value.where
-
-
-def test_the_option_is_a_line_of_the_campaign(tmp_path: Path) -> None:
-    text, _ = _chosen.campaign("stream", ["threads=1"], None, ["native,x=env a,b"])
-    assert campaign.parse(text, "x").under == ("native", "x=env a,b")
-    own = tmp_path / "own.toml"
-    own.write_text(text)
-    with pytest.raises(BadInput, match="names layers itself"):
-        _chosen.campaign(str(own), [], None, ["native"])
-    with pytest.raises(BadInput, match="names none"):
-        _chosen.campaign("stream", [], None, [" , "])
-
-
-def test_a_run_s_command_has_its_layer() -> None:
-    (run,) = planned('under = "x=env A=1"\n' + TEXT).runs
-    assert commands.of_run(run).endswith("--under 'x=env A=1'")
-
-
-def test_the_order_within_a_pair_alternates() -> None:
-    made = planned('under = "native,control,namespaces"\n' + TEXT)
-    rounds = [[one.under for one in schedule.in_turn(made.runs, number)] for number in (1, 2, 3)]
-    assert rounds[0] == rounds[2] == ["native", "control", "native", "namespaces"]
-    assert rounds[1] == ["control", "native", "namespaces", "native"]
-
-
-def test_a_pair_of_which_one_failed_is_given_up_and_the_others_go_on() -> None:
-    made = planned('under = "native,control,namespaces"\n' + TEXT)
-    native, control, other, namespaces = (one.id for one in made.runs)
-    done = {(one, 1): Done("ok", (1.0,)) for one in (native, control, other)} | {(namespaces, 1): Done("failed", ())}
-    left = []
-    while step := schedule.next_step(made, done, 0.0):
-        left.append((step.run.id, step.repeat))
-        done[step.run.id, step.repeat] = Done("ok", (1.0,))
-    assert {one for one, _ in left} == {native, control} and len(left) == 2 * (plan.LAUNCHES - 1)
-    assert schedule.missing(made, done) == [] and schedule.left_s(made, done, 0.0) == 0.0
-
-
-def test_what_is_beside_a_failure_is_tried_once() -> None:
-    """So that nothing of the plan is left that a resume would not do either."""
-    made = planned('under = "native,namespaces"\n' + TEXT)
-    native, namespaces = (one.id for one in made.runs)
-    done = {(native, 1): Done("timeout", ())}
-    assert schedule.missing(made, done) == [schedule.Step(made.runs[1], 1)] and schedule.left_s(made, done, 0.0) > 0
-    assert schedule.next_step(made, done, 0.0) == schedule.Step(made.runs[1], 1)
-    done[namespaces, 1] = Done("ok", (1.0,))
-    assert schedule.next_step(made, done, 0.0) is None and schedule.missing(made, done) == []
-
-
 # --------------------------------------------------------------------------------------------------------- what is believed
 
 
@@ -328,6 +220,15 @@ def test_a_command_of_the_site_s_must_change_something(change: dict[str, Any], w
     assert refusal(SITE, Witnessed((outside, seen("inside", **{"virtual": False, **change})), "", 0)) == ""
     same = refusal(SITE, Witnessed((outside, seen("inside", virtual=False, pid=99)), "", 0))
     assert "nothing that differs" in same
+
+
+def test_numbers_of_namespaces_mean_nothing_on_another_host() -> None:
+    """Two nodes number theirs alike: what is inside on the one may be outside on the other."""
+    outside = [seen("outside", namespaces={"mnt": 9}), seen("outside", namespaces={"mnt": 8}, host="n2", boot_id="c")]
+    inside = [seen("inside", namespaces={"mnt": 8}), seen("inside", namespaces={"mnt": 7}, host="n2", boot_id="c")]
+    assert refusal(SITE, Witnessed((*outside, *inside), "", 2)) == ""
+    same = seen("inside", namespaces={"mnt": 9}), inside[1]
+    assert "nothing that differs" in refusal(SITE, Witnessed((*outside, *same), "", 2))
 
 
 def test_a_namespace_that_cannot_be_seen_proves_nothing() -> None:

@@ -16,7 +16,7 @@ from shakedown.analysis import overheads, statistics, table
 from shakedown.cli import overhead as verb
 from shakedown.errors import COULD_NOT_MEASURE, MET, NOT_MET, UNDECIDED, BadInput
 from shakedown.layers import asked
-from shakedown.records import Absent, Analysis, Case, Measurement, Metric, Overhead, Params
+from shakedown.records import Absent, Analysis, Case, Measurement, Metric, Notice, Outcome, Overhead, Params
 from shakedown.report import overheads as page
 from shakedown.report.formats import html
 from support.command import called
@@ -198,6 +198,14 @@ def test_tables_and_sentences() -> None:
     assert len(said) == 2 and "factor 1.2 [1.1, 1.3] (in the worst case, 8 B): costs 20 %" in said[0]
 
 
+def test_a_control_that_differs_is_a_doubt() -> None:
+    assert page.doubts([one(1.1, 1.2, 1.3), one(0.99, 1.0, 1.01, under="control")]) == []
+    (said,) = page.doubts([one(1.1, 1.2, 1.3), one(0.7, 0.85, 0.97, under="control")])
+    assert "Time gains 15 %" in said and "quiet machine" in said
+    wrong = page.document([one(0.7, 0.85, 0.97, under="control")], machine(), 0.02, "t")
+    assert "Native beside native differs too" in html.render_document(wrong)
+
+
 @pytest.mark.parametrize(
     ("layers", "words"),
     [
@@ -309,7 +317,13 @@ def test_json_has_all_of_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
     assert len(made["published"]) == 6 and made["rests_on"] and (tmp_path / "page.html").exists()
     verb._show(analysis(one(1.1, 1.2, 1.3)), 0.02, json=False, output=None)
     shown = capsys.readouterr().out
-    assert "costs 20 %" in shown and "unranked" in shown
+    assert "costs 20 %" in shown and "unranked" in shown and "disturbed" not in shown
+    notice = Notice(code="load", text="the load average was 9", advice="wait")
+    touched = Outcome(run="r", label="r", workload="x", host="n1", repeat=1, state="ok", notices=(notice,))
+    verb._show(
+        msgspec.structs.replace(analysis(one(1.1, 1.2, 1.3)), outcomes=(touched,)), 0.02, json=False, output=None
+    )
+    assert "The one run was disturbed: the load average was 9" in " ".join(capsys.readouterr().out.split())
 
 
 def test_the_names_of_kinds_are_in_the_help() -> None:

@@ -165,6 +165,8 @@ workload = "pingpong"
         ('size = "all"\n', "", "no rule for the size"),
         ('page = "1"', 'page = "1"\nnothing = "a photograph"', "nothing to measure, and yet"),
         ('page = "1"', 'page = "1"\nrank = 4', "rank 4 is not 1, 2 or 3"),
+        ('axis = "bytes"', 'overheads = { "pingpong.pace" = "pingpong.latency" }', "has the metric 'pingpong.pace'"),
+        ('axis = "bytes"', 'overheads = { "pingpong.latency" = "wrf.overhead" }', "none of theirs has the cost"),
         ('page = "1"', 'page = "1"\nneeds = ["luck"]', "unknown need 'luck'"),
         ('where = "Table 1"', 'where = "Table 1", peak = "peak.none node"', "has no peak 'peak.none node'"),
     ],

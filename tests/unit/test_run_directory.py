@@ -9,7 +9,7 @@ import pytest
 
 from shakedown.errors import BadInput, StoreFailed
 from shakedown.files import atomic
-from shakedown.records import Plan
+from shakedown.records import Job, Plan
 from shakedown.results import run_directory
 from support.machines import machine
 
@@ -26,6 +26,19 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     opened = run_directory.RunDirectory.open(tmp_path / "run")
     assert (opened.plan(), opened.machine(), opened.manifest()) == (PLAN, machine(), MANIFEST)
     assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_what_an_attempt_cut_short_left_is_gone_with_its_folders(tmp_path: Path) -> None:
+    """Records of witnesses lie in a folder: those of a launch that was killed would be counted with those of the next."""
+    opened = create(tmp_path / "run")
+    job = Job(run="a", repeat=1, argv=("x",), host="node1")
+    folder = opened.begin(job)
+    (folder / "witness").mkdir()
+    (folder / "witness" / "inside-7-0.json").write_text("{}")
+    (tmp_path / "elsewhere").mkdir()
+    (folder / "link").symlink_to(tmp_path / "elsewhere")
+    assert opened.begin(job) == folder and [one.name for one in folder.iterdir()] == ["job.json"]
+    assert (tmp_path / "elsewhere").is_dir(), "what a link leads to is not the run's"
 
 
 def test_a_folder_with_something_in_it_is_not_overwritten(tmp_path: Path) -> None:

@@ -130,6 +130,16 @@ def carry_out(opened: run_directory.RunDirectory, made: Plan) -> dict[str, Measu
     return {str(record.params["behaviour"]): record for record in records}
 
 
+def test_a_run_over_more_hosts_than_there_are_is_not_measured_on_fewer(tmp_path: Path) -> None:
+    """A plan that was made over two hosts, and goes on where there is one."""
+    opened, made = directory(tmp_path, "ok")
+    wide = msgspec.structs.replace(made, runs=(msgspec.structs.replace(made.runs[0], nodes=2),))
+    alone = Allocation(engine="slurm", job="1", hosts=("node1",))
+    (record,) = loop.execute(opened, wide, opened.machine(), LocalHost(), allocation=alone)
+    assert record.state == "unavailable" and not record.cases
+    assert "goes over 2 hosts, and there is 1" in record.reason and "--nodes 2" in record.reason
+
+
 def test_every_kind_of_failure_is_recorded_with_its_reason_and_the_rest_goes_on(tmp_path: Path) -> None:
     opened, made = directory(tmp_path, "fail crash hang garbage cut silent wrong ok", limit="0.6 s")
     records = carry_out(opened, made)

@@ -20,6 +20,13 @@ from .table import Cases, key
 from .values import is_compared, of_kernel, value
 
 NATIVE = "native"
+#: What documents published of virtual machines beside bare ones: metric -> what makes a factor of its value when added.
+PUBLISHED = {
+    "pingpong.latency.slowdown": 0.0,
+    "pingpong.bandwidth.slowdown": 0.0,
+    "wrf.overhead": 1.0,
+    "quantum_espresso.overhead": 1.0,
+}
 
 _Values = dict[int, float]  # by the number of the pair
 

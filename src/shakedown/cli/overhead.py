@@ -126,6 +126,7 @@ def _read(name: str) -> Analysis:
 
 
 def _show(analysis: Analysis, share: float, *, json: bool, output: Path | None) -> None:
+    from ..analysis import summary
     from ..files import atomic
     from ..report import overheads as page
     from ..report.formats import html
@@ -146,6 +147,8 @@ def _show(analysis: Analysis, share: float, *, json: bool, output: Path | None) 
                 "equivalence": share,
                 "equivalent": equivalent,
                 "rests_on": page.basis(analysis.machine),
+                "doubts": page.doubts(found),
+                "disturbed": summary.whether_it_counts(analysis),
                 "published": rows,
                 "skipped": analysis.skipped,
                 "failed": failed,
@@ -156,7 +159,8 @@ def _show(analysis: Analysis, share: float, *, json: bool, output: Path | None) 
         terminal.print_table(page.HEADINGS, one.rows, title=one.title)
         terminal.print_sentence(one.summary, "  ", "  ")
     terminal.print_table(page.PUBLISHED_HEADINGS[:4], [row[:4] for row in page.published_rows()], title=page.PUBLISHED)
-    for line in (*page.basis(analysis.machine), page.NOTE):
+    disturbed = summary.whether_it_counts(analysis)
+    for line in (*page.basis(analysis.machine), page.NOTE, *page.doubts(found), *([disturbed] if disturbed else [])):
         terminal.print_sentence(line, "  ", "  ")
     for line in (*(f"{one.what}: {one.why}" for one in analysis.skipped), *failed):
         terminal.print_sentence(f"no result: {line}", "  ", "    ")

@@ -50,7 +50,7 @@ def words(asked: Asked, program: str, folder: Path, door: HostAccess, *, ranks: 
     if asked.whole_job and hosts > 1:
         raise Unavailable(
             f"{asked.label} goes around one launcher on one host, and this job is over {hosts}",
-            hint=f"--under {asked.label}=COMMAND puts it before each rank instead",
+            hint=f"{_before_ranks(asked)} puts it before each rank instead",
         )
     witness = (programs.path("witness"), "--to", str(folder / FOLDER), "--side")
     outside, inside = (*witness, "outside", "--"), (*witness, "inside", "--")
@@ -59,6 +59,10 @@ def words(asked: Asked, program: str, folder: Path, door: HostAccess, *, ranks: 
         return Words(inside, (*outside, *layer))
     env = kind(asked.kind).env_of_ranks if asked.kind and place.of_ranks else {}
     return Words((*outside, *layer, *inside), (), {name: text for name, text in env.items() if door.env(name) is None})
+
+
+def _before_ranks(asked: Asked) -> str:
+    return f"--under {asked.text.replace('@job', '', 1)}" if asked.kind else f"--under {asked.label}=COMMAND"
 
 
 def missing(asked: Asked, door: HostAccess) -> Unavailable | None:

@@ -10,40 +10,15 @@ import msgspec
 
 from .. import published
 from ..analysis import build, circumstances, published_comparison
-from ..document.text import count, listed, params_of
-from ..records import Analysis, Finding, Metric, Params, PublishedComparison, Value
+from ..document.text import count, listed
+from ..records import Analysis, Finding, Metric, Overhead, PublishedComparison, Value
 from ..results.run_directory import RunDirectory
 from ..units import show
-from . import choosing
+from . import choosing, costs
+from .lines import Cell, Line, apart
 from .model import NEEDS, Evaluation, Row, Theirs, metrics_of, peak, values
 
 State = Literal["answered", "answered in part", "failed", "not run", "needs", "by command", "nothing to measure"]
-
-
-class Cell(msgspec.Struct, frozen=True, kw_only=True):
-    """One value of one side. ``of_peak``: of the machine's own peak."""
-
-    x: Value | None  # on the row's axis; None: it has none
-    value: float
-    low: float | None = None
-    high: float | None = None
-    of_peak: float | None = None
-    limit: str = ""  # what that peak is
-    printed: str = ""  # as the document prints it, with its unit
-    params: Params = {}
-
-
-class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """Values of one metric of one side that differ along the axis alone."""
-
-    whose: str  # a published system's name, or "this machine"
-    ours: bool
-    metric: str
-    title: str
-    unit: str
-    better: str
-    label: str = ""  # what tells it from the side's other lines
-    cells: tuple[Cell, ...]
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,7 +89,10 @@ def _answer(
         needs = "; ".join(NEEDS[one] for one in row.needs)
         return _with(bare, "by command" if row.command else "needs", needs, row.command)
     for one in kept:
-        if found := _findings(row, one):
+        if row.overheads:
+            if pairs := costs.of_row(row, one.analysis):
+                return _answered_in_pairs(bare, one, pairs)
+        elif found := _findings(row, one):
             return _answered(row, theirs, one, found)
     return _unanswered(evaluation, bare, kept, left_out, here)
 
@@ -155,6 +133,14 @@ def _answered(row: Row, theirs: tuple[Line, ...], kept: Kept, found: list[Findin
     )
 
 
+def _answered_in_pairs(bare: Answer, kept: Kept, found: Sequence[Overhead]) -> Answer:
+    row = bare.row
+    lines = costs.lines(row, found, {line.metric: line.title for line in bare.lines})
+    lacking = _lacking(row, kept, {}, ())
+    state: State = "answered in part" if lacking else "answered"
+    return msgspec.structs.replace(bare, state=state, reason=lacking, lines=(*bare.lines, *lines))
+
+
 def _systems(row: Row) -> dict[str, tuple[published.PublishedValue, ...]]:
     found: dict[str, tuple[published.PublishedValue, ...]] = {}
     for one in row.theirs:
@@ -165,7 +151,12 @@ def _systems(row: Row) -> dict[str, tuple[published.PublishedValue, ...]]:
 def _lacking(row: Row, kept: Kept, metrics: Mapping[str, Metric], found: Sequence[Finding]) -> str:
     """What of the row was not answered, and why."""
     have = {one.metric for one in found}
-    covered = have | {metrics[name].published_as for name in have} | {row.stands.get(name, "") for name in have}
+    covered = (
+        have
+        | set(row.overheads.values())
+        | {metrics[name].published_as for name in have}
+        | {row.stands.get(name, "") for name in have}
+    )
     printed = {value.metric for one in row.theirs for value in values(one) if not value.metric.startswith("peak.")}
     parts = [f"not measured here: {listed(sorted(printed - covered), 8)}"] if printed - covered else []
     parts += [f"needs {NEEDS[one]}" for one in row.needs]
@@ -233,7 +224,7 @@ def theirs_of(row: Row, one: Theirs) -> list[Line]:
             (ours.title, ours.better) if ours else (known.title, known.better) if known else (metric, "none")
         )
         axis = row.theirs_axis or row.axis
-        for label, chosen in _apart([dict(value.params) for value in group], axis):
+        for label, chosen in apart([dict(value.params) for value in group], axis):
             cells = tuple(
                 Cell(
                     x=_scaled(group[at].params.get(axis), row.theirs_factor),
@@ -285,7 +276,7 @@ def _ours(row: Row, metric: Metric, found: Sequence[Finding], setting: circumsta
     own = [one for one in found if one.metric == metric.name]
     places = [_place(one, axis, metric, setting) for one in own]
     lines = []
-    for label, chosen in _apart([{**one.params, axis: x} for one, x in zip(own, places, strict=True)], axis):
+    for label, chosen in apart([{**one.params, axis: x} for one, x in zip(own, places, strict=True)], axis):
         cells = []
         for at in chosen:
             one = own[at]
@@ -324,33 +315,6 @@ def _place(one: Finding, axis: str, metric: Metric, setting: circumstances.Setti
     return under.nodes if axis == "nodes" else under.cores
 
 
-def _apart(all_params: Sequence[Mapping[str, Value | None]], axis: str) -> list[tuple[str, list[int]]]:
-    """Positions grouped by the parameters that vary among them beside the axis, each group with those in words."""
-    varying = [
-        name
-        for name in dict.fromkeys(name for one in all_params for name in one)
-        if name != axis and len({repr(one.get(name)) for one in all_params}) > 1
-    ]
-    groups: dict[str, list[int]] = {}
-    for at, one in enumerate(all_params):
-        # Parameters that follow the axis (P and Q of a grid, the nodes of so many cores) tell no lines apart.
-        told = {
-            name: value
-            for name in varying
-            if (value := one.get(name)) is not None and not _follows(all_params, name, axis)
-        }
-        groups.setdefault(params_of(told), []).append(at)
-    return list(groups.items())
-
-
-def _follows(all_params: Sequence[Mapping[str, Value | None]], name: str, axis: str) -> bool:
-    """Whether a parameter is decided by the axis: one value of it at each place of the axis, and several places."""
-    places: dict[str, set[str]] = {}
-    for one in all_params:
-        places.setdefault(repr(one.get(axis)), set()).add(repr(one.get(name)))
-    return bool(axis) and len(places) > 1 and all(len(held) == 1 for held in places.values())
-
-
 def _best(row: Row, ours: Iterable[Line]) -> str:
     """Which setting of the axis is the best of ours, and which others the intervals do not tell from it."""
     words = []
@@ -360,7 +324,7 @@ def _best(row: Row, ours: Iterable[Line]) -> str:
             continue
         sign = 1 if line.better == "higher" else -1
         first = max(cells, key=lambda cell: sign * cell.value)
-        near = [cell for cell in cells if cell is not first and not _told_apart(first, cell)]
+        near = [cell for cell in cells if cell is not first and not _toldapart(first, cell)]
         name = row.ours_axis or row.axis
         text = f"best {name} here: {first.x} ({line.title} {show(first.value, line.unit)})"
         if near:
@@ -369,7 +333,7 @@ def _best(row: Row, ours: Iterable[Line]) -> str:
     return "; ".join(dict.fromkeys(words))
 
 
-def _told_apart(one: Cell, other: Cell) -> bool:
+def _toldapart(one: Cell, other: Cell) -> bool:
     if one.low is None or one.high is None or other.low is None or other.high is None:
         return False
     return one.low > other.high or one.high < other.low

@@ -31,7 +31,7 @@ class Planned(NamedTuple):
     runs: tuple[Run, ...]
     entries: tuple[RunEntry, ...]  # that gave these runs, or may on other nodes: each combination of a sweep by itself
     missing: tuple[str, ...]  # why some or all of its runs are not possible here
-    cost_s: float  # of each run once
+    cost_s: float  # of each run as often as it must be made
 
 
 class Choice(NamedTuple):
@@ -74,8 +74,13 @@ def _planned(evaluation: Evaluation, row: Row, machine: Machine, history: plan.H
         runs |= {run.id: run for run in fitting}
     if not entries:
         missing += refused
-    cost = sum(run.estimate_s for run in runs.values())
+    cost = sum(_cost_s(run) for run in runs.values())
     return Planned(row, tuple(runs.values()), tuple(entries), tuple(dict.fromkeys(missing)), cost)
+
+
+def _cost_s(run: Run) -> float:
+    """Seconds of a run, as often as it must be made: once, or in pairs."""
+    return run.estimate_s * run.repeat_min
 
 
 def _workers(run: Run) -> int:
@@ -105,7 +110,7 @@ def chosen(
     spent = 0.0
     able = [one for one in rows if one.row.id in wanted and (one.runs or (elsewhere and one.entries))]
     for one in sorted(able, key=lambda one: (one.row.rank, one.cost_s)):
-        cost = sum(run.estimate_s for run in one.runs if run.id not in paid)
+        cost = sum(_cost_s(run) for run in one.runs if run.id not in paid)
         if budget_s is not None and spent + cost > budget_s * SHARE:
             left_out[one.row.id] = f"no time was left for its {cost:.0f} s"
             continue
@@ -147,13 +152,16 @@ def text(evaluation: Evaluation, choice: Choice, budget_s: float | None) -> str:
             seen.append(entry)
             lines += ["", f"# {one.row.id}", "[[run]]", f"workload = {to_toml(entry.workload)}"]
             lines += [f"{key} = {to_toml(value)}" for key, value in _keys(entry)]
+            if entry.repeat:
+                lines.append(f"repeat = {{ min = {entry.repeat.min}, max = {entry.repeat.max} }}")
             if limit := entry.limit or _limit(one, budget_s):
                 lines.append(f"limit = {to_toml(limit)}")
     return "\n".join([*lines, ""])
 
 
 def _keys(entry: RunEntry) -> list[tuple[str, object]]:
-    return [(name, value) for name, value in (("params", entry.params), ("nodes", entry.nodes)) if value]
+    keys = (("params", entry.params), ("nodes", entry.nodes), ("under", entry.under))
+    return [(name, value) for name, value in keys if value]
 
 
 def _limit(one: Planned, budget_s: float | None) -> str:

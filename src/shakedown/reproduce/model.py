@@ -24,7 +24,8 @@ NEEDS: dict[str, str] = {
     "reboot": "root and a start of the machine with another setting of the kernel",
     "plant": "sensors of the cooling plant over days: shakedown facility PLANT.toml",
     "hands": "somebody at the machine: the acceptance asks for it and keeps what was seen",
-    "virtual machine": "the same run in a virtual machine of the same node",
+    "virtual machine": "a guest on the same node as the layer: shakedown overhead ... --under guest=COMMAND "
+    "(docs/overhead.md), then --from that run",
     "hardware": "that very hardware",
     "history": "a record of months of the machine's own",
 }
@@ -56,6 +57,9 @@ class Row(_Strict, frozen=True, kw_only=True):
     runs: tuple[RunEntry, ...] = msgspec.field(default=(), name="run")
     metrics: tuple[str, ...] = ()  # of our runs, those that answer
     stands: dict[str, str] = {}  # our metric -> the published one beside which it is shown, though it is another
+    overheads: dict[
+        str, str
+    ] = {}  # our metric, in pairs under layers -> the published cost of a layer that it is beside
     axis: str = ""  # the parameter over which both sides are laid
     ours_axis: str = ""  # its name among our parameters, where it differs
     theirs_axis: str = ""  # and among the published ones
@@ -121,9 +125,9 @@ def _problems(row: Row, document: str) -> Iterator[str]:
         yield f"rank {row.rank} is not 1, 2 or 3"
     if not (row.runs or row.needs or row.command or row.nothing):
         yield "neither runs nor needs, a command or why there is nothing to measure"
-    if row.nothing and (row.runs or row.metrics or row.needs or row.command):
+    if row.nothing and (row.runs or row.metrics or row.overheads or row.needs or row.command):
         yield "there is nothing to measure, and yet it names what measures it"
-    if bool(row.runs) != bool(row.metrics):
+    if bool(row.runs) != bool(row.metrics or row.overheads):
         yield "runs and metrics go together"
     if not row.nothing and not (row.alike and row.differs):
         yield "no word on what is alike and what differs"
@@ -152,7 +156,11 @@ def _unknown_metrics(row: Row) -> Iterator[str]:
             yield f"there is no workload {entry.workload!r}"
             continue
         known |= {metric.name for metric in workloads.get(entry.workload).metrics}
-    yield from (f"none of its workloads has the metric {one!r}" for one in row.metrics if one not in known)
+    yield from (
+        f"none of its workloads has the metric {one!r}" for one in (*row.metrics, *row.overheads) if one not in known
+    )
+    printed = {value.metric for one in row.theirs if one.system in published.ids() for value in values(one)}
+    yield from (f"none of theirs has the cost {one!r}" for one in row.overheads.values() if one not in printed)
 
 
 def values(one: Theirs) -> list[published.PublishedValue]:

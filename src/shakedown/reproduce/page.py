@@ -27,8 +27,9 @@ from ..document.model import (
 from ..document.text import count, listed, title_of, value_of
 from ..records import PublishedComparison, Value
 from ..units import round_to, show, show_seconds
-from .answering import Answer, Cell, Line
+from .answering import Answer
 from .choosing import Planned
+from .lines import Cell, Line
 from .model import NEEDS, Evaluation, Row, metrics_of
 
 #: Lines of a table or a drawing that can still be read, and rows of a list.
@@ -116,8 +117,8 @@ def headline(answer: Answer) -> str:
     ours = [line for line in answer.lines if line.ours]
     if not ours:
         return ""
-    if answer.best:
-        return answer.best
+    if answer.best or answer.row.overheads:
+        return answer.best or _costs(answer, ours)
     line, cell = _top(ours)
     shown = _joined(answer, line)
     theirs = [each for each in answer.lines if not each.ours and each.metric == shown and each.unit == line.unit]
@@ -132,6 +133,14 @@ def headline(answer: Answer) -> str:
         other, their = _top(theirs)
         words += f"; {other.whose}: {show(their.value, other.unit)}{_at(answer, their)}{_share(their)}"
     return words
+
+
+def _costs(answer: Answer, ours: Sequence[Line]) -> str:
+    """The largest cost of each layer here, and theirs."""
+    tops = [(line, max(line.cells, key=lambda cell: cell.value)) for line in ours]
+    words = [f"{line.label} {_cell(cell, line)}{_at(answer, cell)}" for line, cell in tops]
+    others = [one for one in answer.lines if not one.ours and one.metric == ours[0].metric]
+    return f"here at most {listed(words, 4)}; {'; '.join(f'{one.whose}: {one.cells[0].printed}' for one in others)}"
 
 
 def _top(lines: Sequence[Line], places: Collection[Value | None] = ()) -> tuple[Line, Cell]:
@@ -171,7 +180,7 @@ def _section(answer: Answer) -> Section:
 
 def _joined(answer: Answer, line: Line) -> str:
     """Under which metric a line is shown: ours under the published one that it stands for."""
-    if not line.ours:
+    if not line.ours or line.metric not in answer.row.metrics:
         return line.metric
     printed = {each.metric for each in answer.lines if not each.ours}
     stands = (answer.row.stands.get(line.metric, ""), metrics_of(answer.row)[line.metric].published_as)
@@ -248,7 +257,7 @@ def _cell(cell: Cell | None, line: Line) -> str:
     if cell is None:
         return "-"
     value = cell.printed or show(cell.value, line.unit)
-    if line.ours and cell.low is not None and cell.high is not None:
+    if line.ours and not cell.printed and cell.low is not None and cell.high is not None:
         value += f" [{show(cell.low, line.unit)}, {show(cell.high, line.unit)}]"
     return value + (f" ({cell.of_peak:.1%})" if cell.of_peak is not None else "")
 

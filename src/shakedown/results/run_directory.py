@@ -16,6 +16,7 @@ kill, a power cut, on NFS and on Lustre. Nothing is changed once written, but fo
 from __future__ import annotations
 
 import re
+import shutil
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -148,7 +149,9 @@ class RunDirectory:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             for left in folder.iterdir():
-                if left.is_file():
+                if left.is_dir() and not left.is_symlink():
+                    shutil.rmtree(left, ignore_errors=True)  # records of witnesses would be counted with the new ones
+                else:
                     left.unlink()
         except OSError as error:
             raise failed(error, folder, "create the folder of a run") from None

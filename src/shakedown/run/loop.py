@@ -16,7 +16,7 @@ from ..results.run_directory import RunDirectory
 from ..schedulers import Allocation
 from ..units import whole_number
 from .multihost import fanout
-from .schedule import Step, history, left_s, missing, next_step, spent, step_key
+from .schedule import Step, history, left_s, missing, next_step, spent, split, step_key
 from .single import run_once
 
 #: What a harness needs before its job's end: to end the run under way, write it down, and stop.
@@ -77,6 +77,8 @@ def execute(
     if retry_failed:
         records = [record for record in records if record.state == "ok"]
     hosts = allocation.hosts if allocation else ()
+    again = split(plan, records, hosts)
+    records = [record for record in records if (record.run, record.repeat) not in again]
     spent_s = spent(records)
     rested = rest is None
     ends = time.monotonic() + time_limit_s

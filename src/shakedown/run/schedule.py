@@ -75,6 +75,24 @@ def _halved(plan: Plan, done: History) -> set[str]:
     return {run.id for run in plan.runs if run.pair and _side_by_side(run) in of_failed} if of_failed else set()
 
 
+def split(plan: Plan, records: Sequence[Measurement], hosts: Sequence[str] = ()) -> set[tuple[str, int]]:
+    """The launches of pairs of which only some were made, or on some of the hosts, before a session began: their others
+    would not come right after them, so that such a pair is made again as a whole. Those that failed are left as they are."""
+    made: dict[tuple[str, int], set[State]] = {}
+    for one in records:
+        made.setdefault((one.run, one.repeat), set()).add(one.state)
+    done = history(plan, records, hosts)
+    found: set[tuple[str, int]] = set()
+    for _, group in itertools.groupby((run for run in plan.runs if run.pair), key=_side_by_side):
+        same = list(group)
+        for repeat in range(1, max(run.repeat_max for run in same) + 1):
+            keys = {(run.id, repeat) for run in same}
+            states = set().union(*(made.get(key, set()) for key in keys))
+            if states and states <= set(SCORED) and not keys <= done.keys():
+                found |= keys
+    return found
+
+
 def wants(run: Run, repeat: int, done: History, budget_s: float | None, spent_s: float) -> bool:
     """Whether this repeat of a run is still worth its time."""
     earlier = [done[run.id, number] for number in range(1, repeat) if (run.id, number) in done]

@@ -51,6 +51,7 @@ def run_once(
         return saved
     in_job = bool(allocation and allocation.engine)
     try:
+        _enough_hosts(run, allocation)
         host = _with_mpi(where.host, run.mpi)
         command = workloads.get(run.workload).command(run.params, host)
         hosts = () if command.starts_itself else where.hosts or where.alone
@@ -146,6 +147,17 @@ def place(run: Run, machine: Machine, allocation: Allocation | None, here: str) 
         return Place(span([known[name] for name in names], hostlist.fold(names)), names, ())
     own = known.get(here) or (known[allocation.hosts[0]] if allocation else machine.hosts[0])
     return Place(own, (), (own.name,) if allocation else ())
+
+
+def _enough_hosts(run: Run, allocation: Allocation | None) -> None:
+    """Raises Unavailable where a run over several hosts, which were there when the plan was made, has fewer now: all its
+    ranks on those would be measured as if they were on as many as the plan says."""
+    here = len(allocation.hosts) if allocation else 1
+    if run.nodes > here:
+        raise Unavailable(
+            f"the run goes over {run.nodes} hosts, and there {'is' if here == 1 else 'are'} {here}",
+            hint=f"--resume RUN --retry-failed, with --nodes {run.nodes} in a job, or with --hosts",
+        )
 
 
 def _with_mpi(host: Host, label: str) -> Host:

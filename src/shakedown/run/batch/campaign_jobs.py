@@ -76,8 +76,19 @@ def again(part: Path, asked: BatchOptions | None, *, retry_failed: bool) -> Batc
         file = part / "campaign.toml"
         known = campaign.parse(file.read_text("utf-8"), str(file)).shapes if shape else {}
         asked = _for_shape(asked, shape, known.get(shape, ShapeEntry()))
-        asked = msgspec.structs.replace(asked, time_limit_s=asked.time_limit_s or before[1].time_limit_s)
+        asked = msgspec.structs.replace(
+            asked,
+            time_limit_s=asked.time_limit_s or before[1].time_limit_s,
+            nodes=asked.nodes if asked.hosts else max(asked.nodes, _most_nodes(part)),
+        )
     return msgspec.structs.replace(asked, retry_failed=retry_failed)
+
+
+def _most_nodes(part: Path) -> int:
+    """Over how many nodes the widest run of a part's plan goes; 1 where no plan was made yet."""
+    if not (part / "plan.json").exists():
+        return 1
+    return max((run.nodes for run in RunDirectory.open(part).plan().runs), default=1)
 
 
 def carry_out(parts: Mapping[Path, BatchOptions], back: str, observer: Observer, *, detach: bool) -> bool:
