@@ -70,6 +70,7 @@ def evaluate(
 def example(
     directory: Annotated[Path, typer.Argument(help="A new folder for plant.toml and its sensors' files.")],
     seed: Annotated[int, typer.Option(help="Of weather, load and errors of the sensors.")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print where it lies as JSON.")] = False,
 ) -> None:
     """Write a generated sensor history like CoolMUC's (PRACE D9.3.4, chapter 5), to try the rest with."""
     from ..energy.facility import coolmuc
@@ -77,6 +78,9 @@ def example(
     if directory.exists() and any(directory.iterdir() if directory.is_dir() else [directory]):
         raise BadInput("is there already", where=str(directory), hint="name a folder that is new or empty")
     coolmuc.write(directory, seed or coolmuc.SEED)
+    if json:
+        terminal.print_json({"directory": str(directory), "plant": str(directory / "plant.toml")})
+        return
     terminal.say(f"written: {directory}\nnext: shakedown facility {directory / 'plant.toml'} --html page.html")
 
 

@@ -120,12 +120,16 @@ def down(
     directory: Directory = None,
     hard: Annotated[bool, typer.Option(help="At once, as a power failure: the last counts are lost.")] = False,
     keep: Annotated[bool, typer.Option(help="Keep the directory with what was counted.")] = False,
+    json: Json = False,
 ) -> None:
     """End an emulation, whatever state it is in: no process, namespace or file stays, but the directory with --keep."""
     from ..radio import emulate
 
     path = (directory or emulate.default_directory()).absolute()
     emulate.down(path, hard=hard, keep=keep)
+    if json:
+        terminal.print_json({"directory": str(path), "kept": keep})
+        return
     terminal.say(f"down; kept: {path}" if keep else f"down; {path} is gone")
 
 
@@ -135,14 +139,15 @@ def report(
     html: Annotated[
         Path | None, typer.Option(help="The page. Default: report.html in the emulation's directory.")
     ] = None,
+    json: Json = False,
 ) -> None:
     """Write the page of an emulation that is up, or that `down --keep` left: the network over time, frames, a map."""
     from ..radio import emulate
 
-    write_report((directory or emulate.default_directory()).absolute(), html)
+    write_report((directory or emulate.default_directory()).absolute(), html, json=json)
 
 
-def write_report(directory: Path, html: Path | None = None) -> None:
+def write_report(directory: Path, html: Path | None = None, *, json: bool = False) -> None:
     """Raises BadInput, CannotMeasure and StoreFailed."""
     from ..radio.emulate import files, page
     from . import _radio_scene
@@ -150,8 +155,12 @@ def write_report(directory: Path, html: Path | None = None) -> None:
     path = html or directory / files.REPORT
     _radio_scene.check_names({"--html": path}, {"--html": ".html"})
     kept = page.read(directory)
-    for sentence in page.sentences(kept):
-        terminal.print_sentence(sentence)
+    said = list(page.sentences(kept))
+    if json:
+        terminal.print_json({"page": str(path), "sentences": said, "counts": kept.counts})
+    else:
+        for sentence in said:
+            terminal.print_sentence(sentence)
     _radio_scene.write_page(path, lambda version: page.document(kept, version=version))
 
 
@@ -160,12 +169,16 @@ def emane_files(
     scenario: File,
     output: Annotated[Path, typer.Argument(metavar="DIRECTORY", help="Where to: made where it is not there.")],
     device: Annotated[str, typer.Option(help="Interface of events and of frames over the air.")] = "lo",
+    json: Json = False,
 ) -> None:
     """Write the scenario for EMANE: a platform and an NEM for each node, the radio's XML, and an event service."""
     from ..radio.emulate import emane_files as files
     from ..radio.emulate import read
 
     written = files.write(read(scenario), output, device)
+    if json:
+        terminal.print_json({"directory": str(output), "files": written})
+        return
     terminal.say(f"{written} files in {output}; next: shakedown radio serve sends EMANE the losses")
 
 

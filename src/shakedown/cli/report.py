@@ -53,7 +53,8 @@ def command(
     if runs and len(runs) == 1 and (runs[0] / "emulation.json").exists():
         from . import radio_emulate
 
-        return radio_emulate.write_report(runs[0].absolute(), output / "report.html" if output else None)
+        page = output / "report.html" if output else None
+        return radio_emulate.write_report(runs[0].absolute(), page, json=json)
     gc.disable()  # hundreds of thousands of records without cycles: looking for some takes a fifth of the time
     opened = [
         RunDirectory.open(common.latest_run(Path("runs")) if str(run) == "latest" else run)
