@@ -42,6 +42,13 @@ def test_entries_that_resolve_to_the_same_run_are_one() -> None:
     assert len(plan.make(campaign.parse(twice, "c"), machine()).runs) == 3
 
 
+def test_a_number_of_times_is_said_at_the_top_or_of_a_run() -> None:
+    text = GOOD.replace("{ min = 1, max = 3, interval = 0.05 }", "2")
+    text += '[[run]]\nworkload = "empty"\nparams = { tag = 7 }\nrepeat = 4\n'
+    made = plan.make(campaign.parse(text, "c"), machine())
+    assert [(run.repeat_min, run.repeat_max) for run in made.runs] == [(2, 2)] * 3 + [(4, 4)]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -57,6 +64,8 @@ def test_entries_that_resolve_to_the_same_run_are_one() -> None:
         (('title = "C"', ""), "the key 'title' is missing"),
         (('name = "c"', 'name = "c'), "is not TOML"),
         (("interval = 0.05", 'interval = "narrow"'), "repeat.*Expected"),
+        (("{ min = 1, max = 3, interval = 0.05 }", "0"), "1 <= min <= max"),
+        (("{ min = 1, max = 3, interval = 0.05 }", "true"), "repeat.*Expected"),
     ],
 )
 def test_a_mistake_is_one_clear_error(change: tuple[str, str], message: str) -> None:

@@ -66,7 +66,7 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     compare_with: tuple[str, ...] = ()
     mpi: str | tuple[str, ...] = ()  # of every run that takes ranks: see RunEntry
     under: str | tuple[str, ...] = ()  # of every run: see RunEntry
-    repeat: Repeat = Repeat()
+    repeat: Repeat | None = None  # of every run that does not say it; none: once
     shapes: dict[str, ShapeEntry] = msgspec.field(default_factory=dict, name="shape")
     runs: tuple[RunEntry, ...] = msgspec.field(name="run")
     limits: tuple[LimitEntry, ...] = msgspec.field(default=(), name="limit")
@@ -95,7 +95,11 @@ def text_of(name_or_path: str) -> tuple[str, str]:
 
 def parse(text: str, where: str) -> Campaign:
     """A campaign from its TOML text. Raises BadInput."""
-    campaign = strict.convert(strict.read_toml(text, where), Campaign, where, hint=_HINT)
+    document = strict.read_toml(text, where)
+    for table in (document, *_tables(document.get("run"))):
+        if isinstance(times := table.get("repeat"), int) and not isinstance(times, bool):
+            table["repeat"] = {"min": times, "max": times}  # a number of times: repeat = 3
+    campaign = strict.convert(document, Campaign, where, hint=_HINT)
     if not campaign.runs:
         raise BadInput("there is no [[run]]", where=where, hint=_HINT)
     for name in campaign.shapes:
@@ -105,7 +109,7 @@ def parse(text: str, where: str) -> Campaign:
     for number, entry in enumerate(campaign.runs, 1):
         if entry.shape and entry.shape not in campaign.shapes:
             raise unknown("shape", entry.shape, campaign.shapes, where=f"{where}: run {number} {entry.workload!r}")
-        repeat = entry.repeat or campaign.repeat
+        repeat = entry.repeat or campaign.repeat or Repeat()
         if not 1 <= repeat.min <= repeat.max:
             raise BadInput(
                 f"repeat min {repeat.min} and max {repeat.max} must be 1 <= min <= max",
@@ -113,6 +117,10 @@ def parse(text: str, where: str) -> Campaign:
                 hint=_HINT,
             )
     return campaign
+
+
+def _tables(found: object) -> list[dict[str, object]]:
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
 def _check_compared(wanted: tuple[str, ...], where: str) -> None:

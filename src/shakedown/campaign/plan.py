@@ -140,9 +140,8 @@ def _runs(
 
 def _repeat(campaign: campaigns.Campaign, entry: campaigns.RunEntry, *, compared: bool) -> campaigns.Repeat:
     """How often a run is launched: what is compared, unless something is said, as often as an interval needs."""
-    said = entry.repeat or campaign.repeat
-    unsaid = entry.repeat is None and said == campaigns.Repeat()
-    return campaigns.Repeat(min=LAUNCHES, max=LAUNCHES) if compared and unsaid else said
+    compares = campaigns.Repeat(min=LAUNCHES, max=LAUNCHES)
+    return entry.repeat or campaign.repeat or (compares if compared else campaigns.Repeat())
 
 
 def _turns(
