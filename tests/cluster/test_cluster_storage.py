@@ -3,6 +3,7 @@ ends its run with one error, and no other."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -55,7 +56,8 @@ class Mount(NamedTuple):
 
     def signal(self, number: int) -> None:
         for pid in self.servers():
-            os.kill(pid, number)
+            with contextlib.suppress(ProcessLookupError):  # it ends by itself, too, once it is unmounted
+                os.kill(pid, number)
 
     def run(self, params: str, limit: str = "2 min") -> subprocess.Popen[str]:
         file, path = self.lab.shared / "fuse.toml", self.lab.shared / "fuse-run"
