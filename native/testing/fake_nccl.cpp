@@ -95,7 +95,8 @@ const char* algorithm_name() {
 double modelled_s(const HostComm& comm, const Part& part, long number) {
   std::size_t bytes = part.count * 4;
   for (const Message& message : part.messages) bytes += message.bytes;
-  const double noise = 0.01 * (static_cast<double>((number * 7919 + comm.device * 104729) % 201) / 100 - 1);
+  const double noise =
+      0.01 * (static_cast<double>((number * 7919 + static_cast<long>(comm.device) * 104729) % 201) / 100 - 1);
   const long with = setting("with", -1), slow = setting("slow", -1);
   const bool is_slow = slow >= 0 && meets(comm, slow) && (with < 0 || meets(comm, with));
   const double factor = is_slow ? 1 + 0.01 * static_cast<double>(setting("percent", 20)) : 1;

@@ -29,7 +29,8 @@ std::map<std::string, std::uint64_t> namespaces(const std::string& root) {
   std::map<std::string, std::uint64_t> found;
   for (const std::string name : kNamespaces) {
     std::array<char, PATH_MAX> link{};
-    const std::string path = root + "/proc/self/ns/" + name;
+    std::string path = root;
+    path.append("/proc/self/ns/").append(name);
     const auto length = readlink(path.c_str(), link.data(), link.size() - 1);
     if (length <= 0) continue;  // an older kernel, or /proc is not mounted
     if (const auto inode = namespace_of(std::string(link.data(), static_cast<std::size_t>(length)))) {
