@@ -149,6 +149,10 @@ def test_rate_is_efficiency_times_power(name: str, given: dict[str, Value], here
     assert record.state in ("ok", "partial"), record.reason
     for case in record.cases:
         assert disagreement(case) == "", (case.kernel, case.params)
+    # What is measured before and after (a product beside HPL) was at other speeds on a busy machine: the median of two
+    # rates and that of two efficiencies are then of different ones. One of each is looked at.
+    once = {(case.kernel, msgspec.json.encode(case.params, order="sorted")): case for case in record.cases}
+    record = msgspec.structs.replace(record, cases=tuple(once.values()))
     t_ns = np.arange(record.begin_ns - 10**8, record.end_ns + 10**8, 10**5)
     meter = traces.trace(NODE, t_ns, np.full(len(t_ns), WATTS))
     analysis, damaged = build.analyse(directory(tmp_path / "run", [record], [[meter]]))
