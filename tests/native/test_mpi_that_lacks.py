@@ -82,8 +82,13 @@ def test_an_mpi_without_ucx_says_so_where_ucx_is_asked_for_and_works_where_it_is
 ) -> None:
     words = ("--kernels", "latency", "--sizes", "8", "--samples", "2", "--sample-us", "1", "--budget-s", "0.1")
     told = rails.environment(OPEN_MPI, ("mlx5_0:1",))
-    ended = run_ranks("multi_pair", 2, *words, env={**without_ucx, **told})
-    assert ended.code != 0 and not ended.told()[1].cases
+    for _ in range(
+        40
+    ):  # in one launch of four mpirun of Open MPI 4.1 loses what its ranks say, and complains of itself
+        ended = run_ranks("multi_pair", 2, *words, env={**without_ucx, **told})
+        assert ended.code != 0 and not ended.told()[1].cases
+        if lacking(ended.err.encode()) or "show_help.c" not in ended.err:
+            break
     assert lacking(ended.err.encode()) == (
         "this Open MPI has no component ucx for pml, which OMPI_MCA_pml asks for (next: use an Open MPI that was built with "
         "UCX; between nodes without it messages go by TCP: rails=eth0,eth1)"
