@@ -36,4 +36,13 @@ void take_samples(std::int64_t samples, std::int64_t few, double budget_s, Take&
   }
 }
 
+/// Whether a case of which some samples are left out wants another one, after `tries` in `passed_s` seconds: until it
+/// has `samples`; after its budget only until it has a `few`; after 20 budgets, or a second, it ends, whatever it has.
+inline bool wants_sample(std::int64_t count, std::int64_t tries, double passed_s, std::int64_t samples,
+                         std::int64_t few, double budget_s) {
+  constexpr double kMostBudgets = 20;
+  if (count >= samples || (passed_s > budget_s && count >= few)) return false;
+  return passed_s <= std::max(1.0, kMostBudgets * budget_s) || tries == 0;
+}
+
 }  // namespace shakedown

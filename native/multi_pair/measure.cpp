@@ -9,6 +9,7 @@
 #include "check.hpp"
 #include "collectives/waiting.hpp"
 #include "common/clock.hpp"
+#include "common/sampling.hpp"
 #include "common/watch.hpp"
 
 namespace shakedown::multi_pair {
@@ -19,7 +20,6 @@ using collectives::Beginning;
 using collectives::SharedClock;
 
 constexpr std::int64_t kFewSamples = 10;
-constexpr double kMostBudgets = 20;         // after so many times its budget, or a second, a case ends, whatever it has
 constexpr std::int64_t kLeastLateNs = 300;  // a few readings of the clock
 constexpr double kLateShare = 0.01;         // of a sample: less does not change its time
 constexpr timespec kInjectedLate{0, 3'000'000};
@@ -126,9 +126,7 @@ class CaseRun {
   bool goes_on(std::int64_t tries, double passed_s) {
     const InMpi mark;
     const std::int64_t count = std::ssize(begins_);
-    int more = count < options_.samples ? 1 : 0;
-    if (passed_s > options_.budget_s && count >= kFewSamples) more = 0;
-    if (passed_s > std::max(1.0, kMostBudgets * options_.budget_s) && tries > 0) more = 0;
+    int more = wants_sample(count, tries, passed_s, options_.samples, kFewSamples, options_.budget_s) ? 1 : 0;
     MPI_Bcast(&more, 1, MPI_INT, 0, group_.control);
     return more != 0;
   }

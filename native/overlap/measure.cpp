@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "common/clock.hpp"
+#include "common/sampling.hpp"
 #include "common/watch.hpp"
 #include "side.hpp"
 
@@ -26,7 +27,6 @@ constexpr int kWarmups = 5;
 constexpr int kCalibrations = 15;
 constexpr std::int64_t kLeastSamples = 10;
 constexpr int kAttempts = 5;
-constexpr double kMostBudgets = 20;    // after so many times its budget a case ends, whatever it has
 constexpr std::int64_t kLateNs = 300;  // a few readings of the clock: beyond it a rank was held up at its start
 constexpr std::int64_t kInjectedLateNs = 1'000'000;
 constexpr timespec kInjectedNap{0, 100'000};
@@ -112,9 +112,7 @@ class CaseRun {
   bool goes_on(std::int64_t round, double passed_s) {
     const InMpi mark;
     const std::int64_t count = std::ssize(tried_.front().taken);
-    int more = count < options_.samples ? 1 : 0;
-    if (passed_s > options_.budget_s && count >= kLeastSamples) more = 0;
-    if (passed_s > std::max(1.0, kMostBudgets * options_.budget_s) && round > 0) more = 0;
+    int more = wants_sample(count, round, passed_s, options_.samples, kLeastSamples, options_.budget_s) ? 1 : 0;
     MPI_Bcast(&more, 1, MPI_INT, 0, group_.control);
     return more != 0;
   }

@@ -81,9 +81,9 @@ struct Totals {
   void add(const Counts& counts);
   /// The time below which this share of frames was written, ns: the middle of its bucket. 0 where there are none.
   [[nodiscard]] double late_ns(double share) const;
-  /// Numbers alone: what became of frames.
+  /// Numbers alone: what became of frames, and by how much they were late in the median and at 99 %.
   [[nodiscard]] Object numbers() const;
-  /// These, and the times by which frames were late.
+  /// These, and the histogram of the times by which frames were late.
   [[nodiscard]] Object json() const;
 };
 
